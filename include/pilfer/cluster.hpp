@@ -7,7 +7,6 @@
 #include <iterator>
 #include <memory>
 #include <ranges>
-#include <stdexcept>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -15,7 +14,9 @@
 
 #include <pilfer/cluster/archive.hpp>
 #include <pilfer/cluster/bound.hpp>
+#include <pilfer/cluster/error.hpp>
 #include <pilfer/detail/cluster/branch.hpp>
+#include <pilfer/detail/cluster/journal.hpp>
 #include <pilfer/detail/cluster/pieces.hpp>
 #include <pilfer/detail/cluster/run.hpp>
 #include <pilfer/detail/cluster/task.hpp>
@@ -34,22 +35,6 @@
 namespace pilfer {
 inline namespace v0 {
 namespace cluster {
-
-/// An exception of a task, in the form that it has on every rank.
-struct remote_error : std::runtime_error {
-    /// Makes the error of `text`, thrown on rank `where`.
-    remote_error(int where, const std::string& text);
-    ~remote_error() override;
-    /// The rank on which the task threw.
-    int rank;
-};
-
-/// The ranks cannot work together: one runs another program, or calls something else than the others.
-struct mismatch_error : std::runtime_error {
-    /// Makes the error with the text `what`.
-    explicit mismatch_error(const std::string& what) : std::runtime_error(what) {}
-    ~mismatch_error() override;
-};
 
 /// The work of one rank since its session began.
 struct rank_stats {
@@ -127,6 +112,19 @@ public:
         const auto n = static_cast<std::uint64_t>(last) - static_cast<std::uint64_t>(first);
         return op(std::move(init), map<T>(n, place, op));
     }
+    /// map_reduce() that goes on where an earlier job was killed: rank 0 keeps the value of each part, one of
+    /// at most 8,192, in the file `path`, and a later call takes it from there. The file stays when all parts
+    /// are in it. The values are together at most 1 GiB. Throws remote_error for a file that cannot be read
+    /// or written, or belongs to another call; a damaged end of the file is cut off.
+    template <std::integral I, class T, class F, class Op>
+    T map_reduce_journaled(const std::string& path, I first, std::type_identity_t<I> last, T init, const F& f,
+                           const Op& op) {
+        if (last <= first) {
+            return init;
+        }
+        const auto place = [&](std::uint64_t i) -> T { return f(at(first, i)); };
+        return op(std::move(init), map_journaled<T>(path, first, last, place, op));
+    }
     /// The values of f(i) for all i from first to last, in this order, on every rank. Throws as run().
     template <std::integral I, class F>
     auto map_collect(I first, std::type_identity_t<I> last, const F& f) {
@@ -153,6 +151,7 @@ public:
     [[nodiscard]] std::vector<rank_stats> stats() const;
 
 private:
+    static constexpr std::uint64_t pieces = 8192; // of a range, at most
     template <class I>
     [[nodiscard]] static I at(I first, std::uint64_t i) {
         return static_cast<I>(static_cast<std::uint64_t>(first) + i); // i may be beyond the values of I
@@ -171,11 +170,26 @@ private:
     template <class T, class F, class Op>
     T map(std::uint64_t n, const F& f, const Op& op) {
         using piece = detail::map_piece<F, Op, T>;
-        constexpr std::uint64_t pieces = 8192;
         const detail::cluster_run here(*m_core, detail::entry_of<piece>());
         const typename piece::functions functions{f, op};
         const detail::set_while<const typename piece::functions> mine(piece::current, &functions);
         return run_root(here, piece{0, n, (n + pieces - 1) / pieces});
+    }
+    template <class T, class I, class F, class Op>
+    T map_journaled(const std::string& path, I first, I last, const F& f, const Op& op) {
+        using piece = detail::journaled_piece<F, Op, T>;
+        const auto begin = static_cast<std::uint64_t>(first);
+        const std::uint64_t n = static_cast<std::uint64_t>(last) - begin;
+        const detail::journal_facts facts{typeid(piece).name(), begin, n, (n + pieces - 1) / pieces};
+        const detail::cluster_run here(*m_core, detail::entry_of<piece>());
+        const typename piece::functions functions{f, op};
+        detail::journal parts(rank() == 0, facts.parts());
+        const detail::set_while<const typename piece::functions> mine(piece::current, &functions);
+        const detail::set_while<detail::journal> kept(detail::journal::current, &parts);
+        return run_root(here, [&]() -> T {
+            const auto saved = parts.open(path, facts, [](archive& in) { (void)in.take<T>(); });
+            return piece::run(functions, parts, 0, n, facts.part_size, saved);
+        });
     }
 
     std::unique_ptr<detail::session_core> m_core;

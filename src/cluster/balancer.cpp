@@ -131,6 +131,11 @@ void balancer::handle(unsigned from, message&& m, std::uint64_t now) {
             m_work.learn_bound(r);
         }
         return;
+    case message_kind::parts:
+        for (parcel_result& r : m.results) {
+            m_work.keep_part(std::move(r));
+        }
+        return;
     }
 }
 
@@ -161,8 +166,9 @@ bool balancer::give(unsigned to, bool answer) {
 /// One message for each rank that waits for results.
 bool balancer::send_finished() {
     auto finished = m_work.take_finished();
-    // Before the results, so that what a task has offered is under way before the run can end.
-    const bool moved = send_bounds();
+    // Before the results, so that what a task has offered or ended is under way before the run can end.
+    bool moved = send_bounds();
+    moved |= send_parts();
     if (finished.empty()) {
         return moved;
     }
@@ -196,6 +202,15 @@ bool balancer::send_bounds() {
             send(to, m);
         }
     }
+    return true;
+}
+
+bool balancer::send_parts() {
+    const message m{.kind = message_kind::parts, .results = m_work.take_parts()};
+    if (m.results.empty()) {
+        return false;
+    }
+    send(0, m);
     return true;
 }
 

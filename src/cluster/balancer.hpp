@@ -52,6 +52,11 @@ public:
     [[nodiscard]] virtual std::vector<parcel_result> take_bounds() = 0;
     /// A bound as another rank knows it.
     virtual void learn_bound(const parcel_result& r) = 0;
+
+    /// Parts that have ended here since the last call, for rank 0's journal.
+    [[nodiscard]] virtual std::vector<parcel_result> take_parts() = 0;
+    /// Rank 0: a part that has ended on another rank. Throws balance_error if there is no such part.
+    virtual void keep_part(parcel_result&& r) = 0;
 };
 
 class balancer {
@@ -89,6 +94,7 @@ private:
     bool give(unsigned to, bool answer);
     bool send_finished();
     bool send_bounds();
+    bool send_parts();
     bool feed_sleepers();
     bool ask(std::uint64_t now);
     void note_hunger(bool hungry, std::uint64_t now);

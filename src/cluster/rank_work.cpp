@@ -7,6 +7,7 @@
 #include <string>
 
 #include <pilfer/detail/cluster/bound_word.hpp>
+#include <pilfer/detail/cluster/journal.hpp>
 
 namespace pilfer {
 inline namespace v0 {
@@ -206,6 +207,27 @@ void rank_work::learn_bound(const parcel_result& r) {
     if (cluster_bounds()[r.ticket]->offer(bits)) {
         m_known_bounds[r.ticket] = bits; // all other ranks get it from its sender
     }
+}
+
+std::vector<parcel_result> rank_work::take_parts() {
+    journal* j = journal::current.load(acq);
+    std::vector<parcel_result> parts;
+    if (j != nullptr && !j->has_file()) {
+        for (saved_part& p : j->take_unsent()) {
+            parcel_result& r = parts.emplace_back();
+            r.ticket = p.part;
+            r.bytes = std::move(p.value);
+        }
+    }
+    return parts;
+}
+
+void rank_work::keep_part(parcel_result&& r) {
+    journal* j = journal::current.load(acq);
+    if (j == nullptr || !j->has_file() || r.ticket >= j->parts()) {
+        throw balance_error("a part of a journal that this rank does not write");
+    }
+    j->keep({r.ticket, std::move(r.bytes)});
 }
 
 void rank_work::bell::ring() noexcept {

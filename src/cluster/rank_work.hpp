@@ -38,6 +38,8 @@ public:
     [[nodiscard]] std::vector<finished> take_finished() override;
     [[nodiscard]] std::vector<parcel_result> take_bounds() override;
     void learn_bound(const parcel_result& r) override;
+    [[nodiscard]] std::vector<parcel_result> take_parts() override;
+    void keep_part(parcel_result&& r) override;
 
     /// True if a task of another rank is here.
     [[nodiscard]] bool has_guests() const noexcept { return m_open.load(rlx) != 0; }

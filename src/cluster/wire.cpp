@@ -55,7 +55,7 @@ message decode(std::span<const std::byte> bytes, const wire_limits& limits) {
         require(p.task < limits.tasks, "a task that this program does not have");
     }
     require(m.results.empty() || m.kind == message_kind::results || m.kind == message_kind::done ||
-                m.kind == message_kind::bounds,
+                m.kind == message_kind::bounds || m.kind == message_kind::parts,
             "results in a message that has none");
     require(m.kind != message_kind::done || m.results.size() == 1, "an end without one result");
     for (const parcel_result& r : m.results) {

@@ -24,7 +24,7 @@ struct parcel {
 
 /// The result of a parcel, or of the whole run.
 struct parcel_result {
-    std::uint64_t ticket = 0; ///< of the parcel; in a message of bounds, the number of one
+    std::uint64_t ticket = 0; ///< of the parcel; else the number of a bound or of a part
     std::uint32_t rank = 0;   ///< where it failed; else 0
     std::uint8_t failed = 0;
     std::vector<std::byte> bytes{}; ///< the result, or the text of the error
@@ -39,8 +39,9 @@ enum class message_kind : std::uint8_t {
     done,    ///< the run has ended, with the one result that is attached
     beat,    ///< the sender lives
     bounds,  ///< better values of bounds: the number of each, and its 8 bytes
+    parts,   ///< of a journal, for rank 0: the number of each, and its value
 };
-inline constexpr std::uint8_t message_kinds = 6;
+inline constexpr std::uint8_t message_kinds = 7;
 inline constexpr std::size_t bound_bytes = 8;
 
 struct message {

@@ -39,6 +39,7 @@ TEST(balancing, result_is_exact_for_every_order_of_messages) {
                 run += all.works[r]->nodes_run;
                 moved += all.balancers[0]->tallies()[r].stats.tasks_in;
             }
+            EXPECT_EQ(all.works[0]->parts_kept(), root.count()) << "a part is missing in the journal";
             EXPECT_EQ(run, root.count()) << "a node ran twice, or never";
             EXPECT_EQ(all.balancers[0]->tallies().size(), ranks);
         }

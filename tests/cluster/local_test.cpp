@@ -11,6 +11,7 @@
 
 #include <pilfer/cluster.hpp>
 
+#include "cluster/journal_file.hpp"
 #include "cluster/rank_work.hpp"
 #include "cluster/tree.hpp"
 #include "support/harness.hpp"
@@ -94,6 +95,71 @@ TEST(alone, misuse_is_refused) {
         EXPECT_THROW((void)session().run(fib{3}), pilfer::usage_error) << "another thread";
     }).join();
     EXPECT_EQ(session().run(fib{10}), 55) << "goes on";
+}
+
+TEST(journal, second_call_runs_nothing_and_has_the_same_bits) {
+    const journal_files::temporary_file file;
+    std::atomic<int> calls{0};
+    const auto f = [&](int i) {
+        ++calls;
+        return 1.0 / (i + 4);
+    };
+    constexpr int last = 20'000; // parts of 3 elements
+    const double plain = session().map_reduce(-3, last, 1.5, f, std::plus<>{});
+    EXPECT_EQ(calls.exchange(0), last + 3);
+    EXPECT_EQ(session().map_reduce_journaled(file.path, -3, last, 1.5, f, std::plus<>{}), plain);
+    EXPECT_EQ(calls.exchange(0), last + 3);
+    EXPECT_EQ(session().map_reduce_journaled(file.path, -3, last, 1.5, f, std::plus<>{}), plain);
+    EXPECT_EQ(calls, 0);
+    EXPECT_EQ(session().map_reduce_journaled(file.path, 3, 3, 1.5, f, std::plus<>{}), 1.5) << "nothing to do";
+}
+
+TEST(journal, call_that_threw_goes_on_where_it_was) {
+    const journal_files::temporary_file file;
+    std::atomic<int> calls{0};
+    std::atomic<bool> throws{true};
+    const auto f = [&](int i) {
+        if (i == 700 && throws) {
+            throw std::runtime_error("seven hundred");
+        }
+        ++calls;
+        return std::string(1, static_cast<char>('a' + i % 26));
+    };
+    const auto run = [&] {
+        return session().map_reduce_journaled(file.path, 0, 1000, std::string(">"), f, std::plus<>{});
+    };
+    try {
+        (void)run();
+        ADD_FAILURE() << "nothing thrown";
+    } catch (const cluster::remote_error& e) {
+        EXPECT_STREQ(e.what(), "seven hundred");
+    }
+    const int before = calls.exchange(0);
+    throws = false;
+    std::string wanted = ">";
+    for (int i = 0; i < 1000; ++i) {
+        wanted += static_cast<char>('a' + i % 26);
+    }
+    EXPECT_EQ(run(), wanted);
+    EXPECT_EQ(before + calls, 1000) << "each element once";
+    EXPECT_GT(before, 0);
+}
+
+TEST(journal, of_another_call_is_an_error_of_the_call) {
+    const journal_files::temporary_file file;
+    const auto one = [](int) { return 1; };
+    EXPECT_EQ(session().map_reduce_journaled(file.path, 0, 10, 0, one, std::plus<>{}), 10);
+    try {
+        (void)session().map_reduce_journaled(file.path, 0, 11, 0, one, std::plus<>{});
+        ADD_FAILURE() << "nothing thrown";
+    } catch (const cluster::remote_error& e) {
+        EXPECT_THAT(e.what(), testing::HasSubstr(file.path + " belongs to another call"));
+    }
+    EXPECT_THROW((void)session().map_reduce_journaled(
+                     file.path, 0, 10, 0, [](int) { return 2; }, std::plus<>{}),
+                 cluster::remote_error)
+        << "another function";
+    EXPECT_EQ(session().map_reduce_journaled(file.path, 0, 10, 5, one, std::plus<>{}), 15);
 }
 
 TEST(bounds, take_better_values_only) {
@@ -335,6 +401,7 @@ TEST(guests, description_that_is_none_is_an_error_of_the_task) {
 }
 
 TEST(bounds, travel_once_and_only_if_better) {
+    (void)session().run(fib{1}); // begins with the worst value
     one_rank r;
     const auto number = static_cast<std::uint64_t>(std::ranges::find(pilfer::detail::cluster_bounds(),
                                                                      std::string(typeid(smallest).name()),
@@ -359,6 +426,30 @@ TEST(bounds, travel_once_and_only_if_better) {
     (void)smallest.improve(600);
     r.work.learn_bound(news(650));
     EXPECT_THAT(r.work.take_bounds(), testing::ElementsAre(news(600)));
+}
+
+TEST(journal, part_of_another_rank_without_a_journal_is_refused) {
+    one_rank r;
+    EXPECT_TRUE(r.work.take_parts().empty());
+    EXPECT_THROW(r.work.keep_part({.ticket = 0}), pilfer::detail::balance_error);
+    pilfer::detail::journal collects(false, 3);
+    const pilfer::detail::set_while<pilfer::detail::journal> here(pilfer::detail::journal::current,
+                                                                  &collects);
+    EXPECT_THROW(r.work.keep_part({.ticket = 0}), pilfer::detail::balance_error) << "no file";
+    collects.keep({2, std::vector<std::byte>(5)});
+    EXPECT_THAT(r.work.take_parts(), testing::ElementsAre(pilfer::detail::parcel_result{
+                                         .ticket = 2, .bytes = std::vector<std::byte>(5)}));
+    EXPECT_TRUE(r.work.take_parts().empty());
+}
+
+TEST(journal, part_beyond_the_range_is_refused) {
+    one_rank r;
+    const journal_files::temporary_file file;
+    pilfer::detail::journal writes(true, 3);
+    const pilfer::detail::set_while<pilfer::detail::journal> here(pilfer::detail::journal::current, &writes);
+    (void)writes.open(file.path, {"t", 0, 3, 1}, [](archive& in) { (void)in.take<int>(); });
+    EXPECT_THROW(r.work.keep_part({.ticket = 3}), pilfer::detail::balance_error);
+    EXPECT_NO_THROW(r.work.keep_part({.ticket = 2, .bytes = std::vector<std::byte>(4)}));
 }
 
 TEST(hunger, is_there_once_a_worker_has_nothing_to_do) {

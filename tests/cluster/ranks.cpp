@@ -11,6 +11,7 @@
 
 #include "cluster/tree.hpp"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 namespace {
@@ -160,6 +161,34 @@ void short_runs(cluster::session& s, int times) {
     }
 }
 
+/// journal FILE [PLACE RANK]: a reduction with a journal. Each call adds a byte to FILE.calls. Rank RANK dies
+/// by SIGKILL when PLACE calls have been made.
+void journaled(cluster::session& s, const std::string& path, long place, int victim) {
+    const std::string calls = path + ".calls";
+    const int file = open(calls.c_str(), O_WRONLY | O_APPEND | O_CREAT, 0600);
+    if (file < 0) {
+        std::perror(calls.c_str());
+        std::exit(1);
+    }
+    const auto f = [&](int i) {
+        const char one = 'x';
+        expect("a byte for a call", write(file, &one, 1), 1);
+        std::this_thread::sleep_for(std::chrono::milliseconds(1)); // so that the other ranks take some
+        if (place > 0 && s.rank() == victim && lseek(file, 0, SEEK_END) >= place) {
+            kill(getpid(), SIGKILL);
+        }
+        while (place > 0 && s.rank() != victim && lseek(file, 0, SEEK_END) >= place + 50) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(1)); // until the job ends
+        }
+        return 1.0 / (i + 1);
+    };
+    const double sum = s.map_reduce_journaled(path, 0, 1000, 0.0, f, std::plus<>{});
+    close(file);
+    expect("a sum with a journal", sum,
+           s.map_reduce(
+               0, 1000, 0.0, [](int i) { return 1.0 / (i + 1); }, std::plus<>{}));
+}
+
 void throwing(cluster::session& s) {
     int elsewhere = 0;
     for (unsigned i = 0; i < 40; ++i) {
@@ -265,6 +294,8 @@ int main(int argc, char** argv) {
             short_runs(s, 150);
         } else if (mode == "bounds") {
             bounds(s);
+        } else if (mode == "journal" && argc > 2) {
+            journaled(s, argv[2], argc > 4 ? std::atol(argv[3]) : 0, argc > 4 ? std::atoi(argv[4]) : 0);
         } else if (mode == "throwing") {
             throwing(s);
         } else if (mode == "misuse") {

@@ -145,6 +145,7 @@ public:
         frame* f = m_waiting.back();
         m_waiting.pop_back();
         ++nodes_run;
+        m_parts.push_back({.ticket = nodes_run});
         best = m_offers != nullptr ? ++*m_offers : 0;
         f->pending = f->what.children();
         for (unsigned i = f->pending; i-- != 0;) {
@@ -215,6 +216,13 @@ public:
         }
     }
 
+    /// Every node is a part.
+    std::vector<detail::parcel_result> take_parts() override {
+        return m_rank == 0 ? std::vector<detail::parcel_result>{} : std::exchange(m_parts, {});
+    }
+    void keep_part(detail::parcel_result&& r) override { m_parts.push_back(std::move(r)); }
+    [[nodiscard]] std::size_t parts_kept() const { return m_parts.size(); }
+
     [[nodiscard]] bool is_empty() const { return m_frames.empty() && m_shipped.empty() && m_waiting.empty(); }
 
     bool root_done = false;
@@ -274,6 +282,7 @@ private:
     std::map<std::uint64_t, frame*> m_shipped;
     std::uint64_t m_last_ticket = 0;
     std::vector<finished> m_finished;
+    std::vector<detail::parcel_result> m_parts;
 };
 
 /// All ranks of a run.
