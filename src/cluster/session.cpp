@@ -15,6 +15,7 @@
 
 #include "cluster/balancer.hpp"
 #include "cluster/group.hpp"
+#include "cluster/pace.hpp"
 #include "cluster/rank_work.hpp"
 #include "cluster/tasks.hpp"
 
@@ -242,9 +243,6 @@ private:
 
     parcel_result balance(rank_work& work, cluster_task& type, void (*root)(const void*, cluster::archive&),
                           const void* closure) {
-        constexpr std::uint64_t shortest = 20'000;
-        constexpr std::uint64_t longest = 1'000'000;
-        constexpr std::uint64_t longest_with_work = 100'000; // a thief waits for this rank's look
         balancer::settings settings;
         settings.seed = m_runs;
         settings.tasks = static_cast<std::uint32_t>(cluster_tasks().size());
@@ -256,7 +254,7 @@ private:
             work.start_root([root, closure](cluster::archive& out) { root(closure, out); });
         }
         bool finished = rank() != 0;
-        std::uint64_t pause = shortest;
+        pace looks;
         while (!balance.is_over()) {
             const std::uint32_t seen = work.events();
             bool moved = false;
@@ -267,20 +265,20 @@ private:
             }
             moved |= balance.step(clock_now());
             if (moved) {
-                pause = shortest;
+                looks.moved();
                 continue;
             }
-            work.sleep(seen, pause);
+            work.sleep(seen, looks.pause());
             const bool busy =
                 work.available() != 0 || work.has_guests() || balance.is_awaited() || !m_group->all_sent();
-            pause = std::min(2 * pause, busy ? longest_with_work : longest);
+            looks.slept(busy);
         }
         if (!work.has_no_branches()) {
             throw balance_error("a task that is no part of the run calls cluster::join or cluster::sum");
         }
         // Tasks that had nothing left to do may not have been taken from the queue yet.
         while (!work.is_quiet()) {
-            work.sleep(work.events(), shortest);
+            work.sleep(work.events(), pace().pause());
         }
         add_stats(balance.tallies());
         return std::move(balance.end());
