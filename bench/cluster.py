@@ -4,7 +4,7 @@
 bench/cluster.py [--build DIR] [--rounds N] [--ranks 1,2,4] prints, as medians of interleaved rounds:
   * cluster::join without MPI beside pilfer::join;
   * UTS T3 and a skewed map on each number of ranks with one worker each, with the result checked;
-  * from the offer of a branch to its begin on another rank;
+  * from the offer of a branch to its begin on another rank, at the start of a run and in the middle of one;
   * the CPU time of a rank that has no work, in per cent of a core.
 The ranks share this machine's CPUs: the figures say nothing about networks, and on a busy machine nothing about latency."""
 import argparse
@@ -58,14 +58,16 @@ def main():
             sums.add(row["sum"])
             note(f"a skewed map on {n} ranks, s", row["seconds"])
         if max(ranks) > 1:
-            note("a theft, median us", run(program, 2, "theft")["median_us"])
+            note("a theft at the start of a run, median us", run(program, 2, "theft")["median_us"])
+            for ms in (1, 3, 10):
+                note(f"a theft by a rank idle for {ms} ms, median us", run(program, 2, "pushes", str(ms))["median_us"])
             note("a rank without work, % of a core", run(program, 2, "idle", "2")["percent"])
     print(file=sys.stderr)
     if len(sums) != 1:
         sys.exit(f"cluster.py: sums of different bits: {sorted(sums)}")
     print(f"{os.cpu_count()} CPUs, load {os.getloadavg()[0]:.1f}, {options.rounds} rounds, one worker a rank")
     for name in sorted(samples):
-        print(f"{name:40} {statistics.median(samples[name]):10.3f}   {min(samples[name]):.3f} to {max(samples[name]):.3f}")
+        print(f"{name:44} {statistics.median(samples[name]):10.3f}   {min(samples[name]):.3f} to {max(samples[name]):.3f}")
 
 
 if __name__ == "__main__":

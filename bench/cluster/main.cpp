@@ -1,4 +1,5 @@
-// The program behind cluster.py: bench-cluster join | theft | uts | idle SECONDS, also under mpirun.
+// The program behind cluster.py: bench-cluster join | theft | pushes MS | uts | idle SECONDS, also under
+// mpirun.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -91,6 +92,26 @@ struct theft {
 };
 PILFER_CLUSTER_TASK(theft);
 
+/// The same several times in one run: the other rank has been idle for as long as a branch takes.
+struct pushes {
+    int times;
+    double seconds;
+    std::vector<long> operator()() const {
+        std::vector<long> ns;
+        for (int i = 0; i < times; ++i) {
+            ns.push_back(theft{seconds}());
+        }
+        return ns;
+    }
+};
+PILFER_CLUSTER_TASK(pushes);
+
+void print_thefts(std::vector<long> ns) {
+    std::ranges::sort(ns);
+    std::printf("median_us %.1f\nworst_us %.1f\n", static_cast<double>(ns[ns.size() / 2]) / 1e3,
+                static_cast<double>(ns.back()) / 1e3);
+}
+
 void join_rows(cluster::session& s) {
     constexpr int n = 32;
     constexpr double joins = 3524577; // fib(33) - 1
@@ -136,10 +157,13 @@ int main(int argc, char** argv) {
         for (int i = 0; i < 200; ++i) {
             ns.push_back(s.run(theft{0.01}));
         }
-        std::ranges::sort(ns);
         if (s.rank() == 0) {
-            std::printf("median_us %.1f\nworst_us %.1f\n", static_cast<double>(ns[ns.size() / 2]) / 1e3,
-                        static_cast<double>(ns.back()) / 1e3);
+            print_thefts(ns);
+        }
+    } else if (mode == "pushes") {
+        const std::vector<long> ns = s.run(pushes{200, argc > 2 ? std::atof(argv[2]) / 1e3 : 0.01});
+        if (s.rank() == 0) {
+            print_thefts(ns);
         }
     } else if (mode == "idle") {
         const std::clock_t cpu = std::clock();

@@ -2,6 +2,7 @@
 # show.sh <folder of the programs> <mpirun> [--small]: each program on 4 ranks of this machine, beside its twin for one machine. Ends
 # with 1 if their results differ.
 set -euo pipefail
+shopt -s inherit_errexit # a program that fails ends the script
 folder=$1 mpirun=$2 small=${3:-}
 ranks=4
 # Open MPI asks root for these, and gives each rank one core unless it is told otherwise.

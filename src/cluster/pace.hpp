@@ -8,19 +8,26 @@ namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
-/// The sleeps between two looks, in nanoseconds: twice as long after each look that has moved nothing.
+/// The sleeps between two looks, in nanoseconds: a part of the time since something moved, so that a message
+/// waits for the same part of it at most. A rank that lost its work a moment ago looks often, one that has
+/// had none for long costs little.
 class pace {
 public:
     [[nodiscard]] std::uint64_t pause() const noexcept { return m_pause; }
-    void moved() noexcept { m_pause = shortest; }
+    void moved() noexcept { *this = pace(); }
     /// After a sleep. `busy`: this rank has or awaits something, and a thief waits for its look.
-    void slept(bool busy) noexcept { m_pause = std::min(2 * m_pause, busy ? longest_with_work : longest); }
+    void slept(bool busy) noexcept {
+        m_slept += m_pause;
+        m_pause = std::clamp(m_slept / part, shortest, busy ? longest_with_work : longest);
+    }
 
 private:
     static constexpr std::uint64_t shortest = 20'000;
-    static constexpr std::uint64_t longest = 1'000'000;
+    static constexpr std::uint64_t longest = 2'000'000;
     static constexpr std::uint64_t longest_with_work = 100'000;
+    static constexpr std::uint64_t part = 16;
     std::uint64_t m_pause = shortest;
+    std::uint64_t m_slept = 0; // since something moved
 };
 
 } // namespace detail
