@@ -1,4 +1,4 @@
-// A long reduction that goes on where it was killed: primes, counted by all machines, with a journal on rank
+// A long reduction that goes on after it was killed: primes, counted by all machines, with a journal on rank
 // 0. journal_plain.cpp is the same program for one machine, without the journal.
 //
 //     mpirun -n 4 --hostfile hosts --bind-to none ./journal primes.journal

@@ -112,10 +112,10 @@ public:
         const auto n = static_cast<std::uint64_t>(last) - static_cast<std::uint64_t>(first);
         return op(std::move(init), map<T>(n, place, op));
     }
-    /// map_reduce() that goes on where an earlier job was killed: rank 0 keeps the value of each part, one of
-    /// at most 8,192, in the file `path`, and a later call takes it from there. The file stays when all parts
-    /// are in it. The values are together at most 1 GiB. Throws remote_error for a file that cannot be read
-    /// or written, or belongs to another call; a damaged end of the file is cut off.
+    /// map_reduce() that goes on after a job was killed. Rank 0 keeps the value of each part in the file
+    /// `path`, and a later call takes it from there. There are at most 8,192 parts. The file stays when all
+    /// of them are in it. The values are together at most 1 GiB. Throws remote_error for a file that cannot
+    /// be read or written, or belongs to another call; a damaged end of the file is cut off.
     template <std::integral I, class T, class F, class Op>
     T map_reduce_journaled(const std::string& path, I first, std::type_identity_t<I> last, T init, const F& f,
                            const Op& op) {

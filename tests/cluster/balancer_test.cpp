@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "cluster/pace.hpp"
 #include "cluster/simulated.hpp"
 #include "support/harness.hpp"
 
@@ -15,7 +16,7 @@ using namespace simulated;
 constexpr std::uint64_t most_steps = 2'000'000;
 
 TEST(balancing, result_is_exact_for_every_order_of_messages) {
-    constexpr unsigned rounds = 60;
+    constexpr unsigned rounds = 40;
     std::uint64_t moved = 0;
     for (const unsigned ranks : {2u, 3u, 4u, 7u, 8u, 16u}) {
         for (unsigned round = 0; round < rounds; ++round) {
@@ -34,7 +35,7 @@ TEST(balancing, result_is_exact_for_every_order_of_messages) {
                 archive in(all.balancers[r]->end().bytes);
                 EXPECT_EQ(in.take<std::uint64_t>(), root.count()) << "rank " << r;
                 EXPECT_TRUE(all.works[r]->is_empty()) << "rank " << r;
-                EXPECT_EQ(all.works[r]->best, root.count())
+                EXPECT_EQ(all.works[r]->best, all.offers)
                     << "rank " << r << " has not heard the last offer";
                 run += all.works[r]->nodes_run;
                 moved += all.balancers[0]->tallies()[r].stats.tasks_in;
@@ -45,6 +46,28 @@ TEST(balancing, result_is_exact_for_every_order_of_messages) {
         }
     }
     EXPECT_GT(moved, 1000u) << "nothing was balanced";
+}
+
+TEST(pace, sleeps_are_a_part_of_the_time_without_motion) {
+    for (const bool busy : {false, true}) {
+        pilfer::detail::pace looks;
+        std::uint64_t slept = 0;
+        std::uint64_t before = 0;
+        for (int i = 0; i < 2000; ++i) {
+            const std::uint64_t pause = looks.pause();
+            EXPECT_GE(pause, before);
+            EXPECT_LE(pause, std::max<std::uint64_t>(20'000, slept / 16))
+                << "a message waits longer than that";
+            before = pause;
+            slept += pause;
+            looks.slept(busy);
+        }
+        EXPECT_EQ(looks.pause(), busy ? 100'000u : 2'000'000u);
+        looks.moved();
+        EXPECT_EQ(looks.pause(), 20'000u);
+        looks.slept(busy);
+        EXPECT_EQ(looks.pause(), 20'000u) << "begins anew";
+    }
 }
 
 TEST(balancing, every_rank_gets_work) {

@@ -133,7 +133,7 @@ struct node {
 /// One worker: runs the newest node first. Each node waits for the counts of its children.
 class tree_work final : public detail::local_work {
 public:
-    /// `offers` is the last offer of all ranks: each node offers the next larger number.
+    /// `offers` is the last offer of all ranks: every other node offers the next larger number.
     explicit tree_work(unsigned rank, std::uint64_t* offers = nullptr) : m_rank(rank), m_offers(offers) {}
 
     void start_root(const node& root) { m_waiting.push_back(make(root, nullptr)); }
@@ -146,7 +146,9 @@ public:
         m_waiting.pop_back();
         ++nodes_run;
         m_parts.push_back({.ticket = nodes_run});
-        best = m_offers != nullptr ? ++*m_offers : 0;
+        if (m_offers != nullptr && f->what.state % 2 == 0) {
+            best = ++*m_offers;
+        }
         f->pending = f->what.children();
         for (unsigned i = f->pending; i-- != 0;) {
             m_waiting.push_back(make(f->what.child(i), f));

@@ -29,7 +29,7 @@ struct saved_part {
 };
 inline void serialize(cluster::archive& a, saved_part& s) { a(s.part, s.value); }
 
-/// What a journal belongs to.
+/// The call that a journal belongs to.
 struct journal_facts {
     std::string type;            ///< of function, operation and value
     std::uint64_t first = 0;     ///< of the range
@@ -52,8 +52,8 @@ public:
     journal& operator=(const journal&) = delete;
     ~journal();
 
-    /// Rank 0: opens the file, or makes it. Returns the parts that are in it, in their order. What follows
-    /// the last whole record is cut off. Throws std::runtime_error with the path and the reason.
+    /// Rank 0: opens the file, or makes it. Returns the parts that are in it, in their order. All bytes after
+    /// the last whole record are cut off. Throws std::runtime_error with the path and the reason.
     [[nodiscard]] std::vector<saved_part> open(const std::string& path, const journal_facts& facts,
                                                check_function check);
     /// A part has ended, on this rank or on another one. On rank 0 it is in the file when this returns. If
