@@ -156,7 +156,7 @@ private:
     using trip = signal_word<std_atom>;
     /// Counts a task while it carries items.
     struct carrier {
-        explicit carrier(std::atomic<unsigned>& c) noexcept : count(c) { count.fetch_add(1, rlx); }
+        explicit carrier(std::atomic<unsigned>& all) noexcept : count(all) { count.fetch_add(1, rlx); }
         carrier(const carrier&) = delete;
         carrier& operator=(const carrier&) = delete;
         ~carrier() { count.fetch_sub(1, rlx); }

@@ -35,8 +35,7 @@ TEST(balancing, result_is_exact_for_every_order_of_messages) {
                 archive in(all.balancers[r]->end().bytes);
                 EXPECT_EQ(in.take<std::uint64_t>(), root.count()) << "rank " << r;
                 EXPECT_TRUE(all.works[r]->is_empty()) << "rank " << r;
-                EXPECT_EQ(all.works[r]->best, all.offers)
-                    << "rank " << r << " has not heard the last offer";
+                EXPECT_EQ(all.works[r]->best, all.offers) << "rank " << r << " has not heard the last offer";
                 run += all.works[r]->nodes_run;
                 moved += all.balancers[0]->tallies()[r].stats.tasks_in;
             }
