@@ -1,7 +1,5 @@
 // pilfer profile: runs a program whose pools record, and prints its parallelism.
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,10 +7,8 @@
 #include <cerrno>
 #include <charconv>
 #include <cmath>
-#include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -28,18 +24,13 @@
 #include <pilfer/profile.hpp>
 
 #include "commands.hpp"
+#include "program.hpp"
 #include "study/costs.hpp"
 
 namespace tools {
 namespace {
 
 namespace files = std::filesystem;
-
-// As env, nohup and timeout say it: the program's own exit code is passed on, so these are out of its usual
-// way.
-constexpr int exit_cannot_execute = 126;
-constexpr int exit_not_found = 127;
-constexpr int exit_by_signal = 128; // and the signal's number
 
 struct profile_settings {
     bool json = false;
@@ -70,11 +61,6 @@ private:
     files::path m_path;
 };
 
-struct ending {
-    pid_t process;
-    int code;
-};
-
 /// PILFER_PROFILE_BURDEN of a machine. A theft: its owner takes the slow path, the thief searches. A
 /// resumption: a context is left and entered, and another core has written the count of its children.
 [[nodiscard]] std::string burden_of(study::costs const& c) {
@@ -82,19 +68,9 @@ struct ending {
                        std::llround(2 * c.context_switch + c.remote_line));
 }
 
-/// Runs the program with an environment that makes its pools record. Throws std::system_error if no process
-/// can be made. For a program that cannot be executed it prints an error, and returns 126 or 127.
-[[nodiscard]] ending run_program(std::vector<std::string> words, files::path const& folder,
-                                 std::string const& graph) {
-    std::array<int, 2> failure{};
-    if (::pipe2(failure.data(), O_CLOEXEC) != 0) {
-        throw std::system_error(errno, std::generic_category(), "pipe");
-    }
-    std::vector<char*> arguments;
-    for (auto& w : words) {
-        arguments.push_back(w.data());
-    }
-    arguments.push_back(nullptr);
+/// Runs the program with an environment that makes its pools record.
+[[nodiscard]] ending run_recorded(std::vector<std::string> words, files::path const& folder,
+                                  std::string const& graph) {
     ::setenv("PILFER_PROFILE", (folder / "%p").c_str(), 1);
     ::setenv("PILFER_WORKERS", "1", 1);
     if (!graph.empty()) {
@@ -102,32 +78,7 @@ struct ending {
     } else {
         ::unsetenv("PILFER_PROFILE_GRAPH");
     }
-    (void)std::fflush(nullptr);
-    pid_t const child = ::fork();
-    if (child < 0) {
-        throw std::system_error(errno, std::generic_category(), "fork");
-    }
-    if (child == 0) {
-        ::execvp(arguments[0], arguments.data());
-        int const error = errno;
-        (void)!::write(failure[1], &error, sizeof error);
-        ::_exit(exit_cannot_execute);
-    }
-    // An interrupt from the keyboard is for the program. The figures up to then are still printed.
-    (void)std::signal(SIGINT, SIG_IGN);
-    (void)std::signal(SIGQUIT, SIG_IGN);
-    (void)::close(failure[1]);
-    int error = 0;
-    bool const refused = ::read(failure[0], &error, sizeof error) == sizeof error;
-    (void)::close(failure[0]);
-    int status = 0;
-    while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
-    }
-    if (refused) {
-        fmt::print(stderr, "pilfer: profile: cannot execute '{}': {}\n", words[0], std::strerror(error));
-        return {child, error == ENOENT ? exit_not_found : exit_cannot_execute};
-    }
-    return {child, WIFEXITED(status) ? WEXITSTATUS(status) : exit_by_signal + WTERMSIG(status)};
+    return run_program("profile", std::move(words));
 }
 
 /// A pool's file: `PROCESS`, `PROCESS.2` ...
@@ -294,10 +245,10 @@ void print(profile_settings const& s, std::string const& text) {
         ::setenv("PILFER_PROFILE_BURDEN", burden_of(study::read_costs(s.costs)).c_str(), 1);
     }
     scratch const folder;
-    ending const end = run_program(words, folder.path(), s.graph);
+    ending const end = run_recorded(words, folder.path(), s.graph);
     auto const found = written(folder.path(), end.process);
     if (found.empty()) {
-        if (end.code != exit_cannot_execute && end.code != exit_not_found) {
+        if (end.was_executed()) {
             fmt::print(
                 stderr,
                 "pilfer: profile: '{}' made no pool: it is not linked with pilfer, or it ended before its "
