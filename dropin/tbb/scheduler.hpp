@@ -300,9 +300,6 @@ public:
     arena* job = nullptr;                  // whose job runs on this stack, for a worker
     std::atomic<unsigned> resumed_here{0}; // stacks of this thread that wait for it
 
-    /// Threads outside of the pool that have used TBB and live.
-    static std::atomic<unsigned> s_outside;
-
     [[nodiscard]] slot& own() noexcept { return place->at(slot_index); }
 
     /// Runs `first`, and then tasks until `*until` is released. A worker (`until` is null) returns when its

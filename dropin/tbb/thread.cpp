@@ -13,7 +13,6 @@
 namespace tbb::detail::r1 {
 
 thread_local thread_data* thread_data::s_here = nullptr;
-std::atomic<unsigned> thread_data::s_outside{0};
 
 namespace {
 
@@ -59,7 +58,6 @@ thread_data::~thread_data() {
     }
     if (!is_worker) {
         give_point(*point);
-        s_outside.fetch_sub(1, std::memory_order_relaxed);
     }
     while (m_free_points != nullptr) {
         delete &take_point();
@@ -83,7 +81,6 @@ thread_data& thread_data::make(bool is_worker) {
     t->is_worker = is_worker;
     if (!is_worker) {
         t->point = &t->take_point();
-        s_outside.fetch_add(1, std::memory_order_relaxed);
         pthread_attr_t attributes;
         if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
             void* lowest = nullptr;

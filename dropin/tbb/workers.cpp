@@ -275,8 +275,7 @@ void release_impl(d1::task_scheduler_handle& h) {
     h.m_ctl = nullptr;
 }
 
-/// Ends the pool's threads, unless a task runs on this thread, or a task_arena, another handle or another
-/// thread that uses TBB is there.
+/// Ends the pool's threads, unless a task runs on this thread, or a task_arena or another handle is active.
 bool finalize_impl(d1::task_scheduler_handle& h) {
     release_impl(h);
     const thread_data* t = thread_data::if_there();
@@ -290,8 +289,7 @@ bool finalize_impl(d1::task_scheduler_handle& h) {
             return false;
         }
     }
-    if (arenas::explicit_ones.load(std::memory_order_acquire) != 0 ||
-        thread_data::s_outside.load(std::memory_order_relaxed) > (t != nullptr ? 1U : 0U)) {
+    if (arenas::explicit_ones.load(std::memory_order_acquire) != 0) {
         return false;
     }
     workers::end();
@@ -325,7 +323,6 @@ void prepare_for_fork() noexcept {
         workers::forget_threads();
         sleepers::forget_threads();
         suspended::count.store(0, std::memory_order_relaxed);
-        thread_data::s_outside.store(thread_data::if_there() != nullptr ? 1 : 0, std::memory_order_relaxed);
         forget_waiters();
         open_pools();
         context_list::forget_all_threads();
