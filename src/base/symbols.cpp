@@ -112,9 +112,9 @@ void read_functions(module& m, const std::string& path) {
 
 [[nodiscard]] std::string readable(const std::string& name) {
     int status = 0;
-    char* plain = abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status);
-    std::string text = plain != nullptr ? plain : name;
-    std::free(plain);
+    const std::unique_ptr<char, void (*)(void*)> plain(
+        abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status), &std::free);
+    std::string text = plain != nullptr ? plain.get() : name;
     // Users do not write the inline namespace.
     for (std::size_t at = 0; (at = text.find("pilfer::v0::", at)) != std::string::npos;) {
         text.erase(at + 8, 4);
