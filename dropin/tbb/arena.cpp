@@ -563,7 +563,7 @@ private:
         bool is_taken = false;
         thread_data& t = thread_data::here();
         while (external_waiter::is_running(call.done)) {
-            const bool stack = suspended::any();
+            const bool stack = t.waits_outside();
             pilfer::event woken;
             sleeper s;
             s.stack = stack ? &woken : nullptr;

@@ -322,6 +322,9 @@ public:
         step_out(
             false, [](void* on) { static_cast<pilfer::event*>(on)->wait(); }, &e);
     }
+    /// False if this thread may sleep with its slot and its stack. Another stack of the thread may be ready
+    /// or become so, whether or not a task is suspended, and a thread that slept would never go on with it.
+    [[nodiscard]] bool waits_outside() const noexcept { return m_stacks_outside != 0 || suspended::any(); }
     /// By a worker: a point for the stack of a job. Throws std::bad_alloc.
     suspend_point_type& take_point();
     void give_point(suspend_point_type& p) noexcept;
@@ -344,6 +347,7 @@ private:
     void let_resumed_go_first();
 
     suspend_point_type* m_free_points = nullptr;
+    unsigned m_stacks_outside = 0; // stacks of this thread that are in step_out()
 
     friend class arena;
     static thread_local thread_data* s_here __attribute__((tls_model("initial-exec")));

@@ -166,6 +166,7 @@ void thread_data::step_out(bool replaced, void (*wait)(void* on), void* on) {
     }
     place = nullptr;
     stays = nullptr;
+    ++m_stacks_outside;
     if (is_worker) {
         point = nullptr;
         job = nullptr;
@@ -182,6 +183,7 @@ void thread_data::step_out(bool replaced, void (*wait)(void* on), void* on) {
         a.end_absence(false, replaced);
     }
     const unsigned i = keeps_slot ? before.slot_index : a.take_slot_again(before.slot_index, is_worker);
+    --m_stacks_outside;
     stays = stays_before;
     point = point_before;
     job = job_before;
@@ -275,8 +277,8 @@ d1::task* thread_data::find_elsewhere(std::intptr_t wanted, bool outermost, bool
 }
 
 d1::task* thread_data::sleep(std::intptr_t wanted, d1::wait_context& until, bool outermost) {
-    // With a suspended stack in the process this thread gives its slot away, and its own other stacks go on.
-    const bool stack = suspended::any();
+    // With a suspended task in the process this thread gives its slot away, and its own other stacks go on.
+    const bool stack = waits_outside();
     pilfer::event woken;
     sleeper s;
     s.stack = stack ? &woken : nullptr;
@@ -395,6 +397,7 @@ void thread_data::forget_threads() noexcept {
         own().taken.store(true, std::memory_order_relaxed);
     }
     stay::take_slots_again(*this);
+    m_stacks_outside = 0;
 }
 
 // --- the entries of tasks ----------------------------------------------------------------------------------

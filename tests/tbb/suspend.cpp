@@ -245,6 +245,43 @@ TEST(tbb_suspend, a_call_into_another_arena_returns_on_its_thread) {
     EXPECT_EQ(wrong, 0);
 }
 
+TEST(tbb_suspend, a_thread_that_waits_goes_on_with_its_other_stacks) {
+    // With one worker all three tasks are stacks of one thread. The second one waits while the first one is
+    // suspended, the third one when no task is suspended any more, and only the second one ends that wait.
+    tbb::task_arena arena(2);
+    tbb::task_group second;
+    tbb::task_group third;
+    tbb::task_handle until_second = second.defer([] {});
+    tbb::task_handle until_third = third.defer([] {});
+    suspend_point of_first = nullptr;
+    suspend_point of_third = nullptr;
+    std::atomic<int> ended{0};
+    const auto run_third = [&] {
+        tbb::task::suspend([&](suspend_point p) {
+            of_third = p;
+            tbb::task::resume(of_first);
+        });
+        until_second = {};
+        third.wait();
+        ++ended;
+    };
+    const auto run_second = [&] {
+        arena.enqueue(run_third);
+        second.wait();
+        until_third = {};
+        ++ended;
+    };
+    arena.enqueue([&] {
+        tbb::task::suspend([&](suspend_point p) {
+            of_first = p;
+            arena.enqueue(run_second);
+        });
+        tbb::task::resume(of_third);
+        ++ended;
+    });
+    EXPECT_TRUE(comes([&] { return ended == 3; }));
+}
+
 TEST(tbb_suspend, an_exception_after_it_arrives) {
     resumer other;
     tbb::task_group g;
