@@ -15,7 +15,7 @@ class pace {
 public:
     [[nodiscard]] std::uint64_t pause() const noexcept { return m_pause; }
     void moved() noexcept { *this = pace(); }
-    /// After a sleep. `busy`: this rank has or awaits something, and a thief waits for its look.
+    /// After a sleep. `busy`: this rank has work, or sends, or another rank awaits its work.
     void slept(bool busy) noexcept {
         m_slept += m_pause;
         m_pause = std::clamp(m_slept / part, shortest, busy ? longest_with_work : longest);

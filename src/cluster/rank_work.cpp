@@ -204,7 +204,7 @@ std::vector<parcel_result> rank_work::take_bounds() {
 void rank_work::learn_bound(const parcel_result& r) {
     std::uint64_t bits = 0;
     std::memcpy(&bits, r.bytes.data(), bound_bytes); // decode() has checked the size
-    if (cluster_bounds()[r.ticket]->offer(bits)) {
+    if (cluster_bounds()[r.ticket]->learn(bits)) {
         m_known_bounds[r.ticket] = bits; // all other ranks get it from its sender
     }
 }

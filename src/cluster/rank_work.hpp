@@ -48,8 +48,8 @@ public:
     /// True if none of its tasks is in the pool.
     [[nodiscard]] bool is_quiet() const noexcept { return m_tasks.load(acq) == 0; } // ends_task()
 
-    /// The number of events so far, for sleep().
-    [[nodiscard]] std::uint32_t events() const noexcept { return m_bell->events.load(rlx); }
+    /// The number of events so far, for sleep(). What a task wrote before such an event is seen after it.
+    [[nodiscard]] std::uint32_t events() const noexcept { return m_bell->events.load(acq); }
     /// Blocks the thread for about `ns`, or until an event after `seen`.
     void sleep(std::uint32_t seen, std::uint64_t ns) noexcept;
 

@@ -65,7 +65,7 @@ program_facts facts_of_program() {
         facts.tasks.push_back({t->name, t->type, t->bytes, t->result_bytes});
     }
     for (const bound_word* b : cluster_bounds()) {
-        facts.bounds.emplace_back(b->type());
+        facts.bounds.emplace_back(b->type(), b->worst());
     }
     return facts;
 }
@@ -97,7 +97,7 @@ std::string difference(const program_facts& here, const program_facts& there) {
     }
     if (here.bounds != there.bounds) {
         return std::to_string(there.bounds.size()) + " bounds instead of " +
-               std::to_string(here.bounds.size()) + ", or bounds of other types";
+               std::to_string(here.bounds.size()) + ", or bounds of other types or worst values";
     }
     return here == there ? "" : "other tasks of the same names";
 }

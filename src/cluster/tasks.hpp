@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <pilfer/cluster/archive.hpp>
@@ -32,7 +33,7 @@ struct program_facts {
     };
     std::uint32_t wire = wire_version;
     std::vector<task> tasks;
-    std::vector<std::string> bounds; ///< their types
+    std::vector<std::pair<std::string, std::uint64_t>> bounds; ///< the type of each, and its worst value
 
     bool operator==(const program_facts&) const = default;
 };

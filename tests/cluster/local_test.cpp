@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <pilfer/cluster.hpp>
+#include <pilfer/parallel/for_each.hpp>
 
 #include "cluster/journal_file.hpp"
 #include "cluster/rank_work.hpp"
@@ -20,6 +21,24 @@ namespace {
 
 using namespace tasks;
 namespace cluster = pilfer::cluster;
+
+template <class T, class Better>
+std::size_t number_of(const cluster::bound<T, Better>& b) {
+    const auto& all = pilfer::detail::cluster_bounds();
+    const std::string type = typeid(b).name();
+    return static_cast<std::size_t>(std::ranges::find(all, type, &pilfer::detail::bound_word::type) -
+                                    all.begin());
+}
+
+/// Refused when it is made; before the session, so that the session is no reason.
+const std::string error_of_weak_order = [] {
+    try {
+        const cluster::bound<int, std::less_equal<>> b(0);
+    } catch (const pilfer::usage_error& e) {
+        return std::string(e.what());
+    }
+    return std::string();
+}();
 
 /// A process makes one session.
 cluster::session& session() {
@@ -183,9 +202,51 @@ TEST(bounds, have_the_best_value_of_a_run) {
     EXPECT_EQ(largest.get(), 16'017);
 }
 
+TEST(bounds, keep_one_of_equal_values_on_all_ranks) {
+    (void)session().run(fib{1}); // begins with the worst value
+    pilfer::detail::bound_word& costs = *pilfer::detail::cluster_bounds().at(number_of(cheapest));
+    const std::uint64_t a = std::uint64_t{7} << 32 | 1;
+    const std::uint64_t b = std::uint64_t{7} << 32 | 2;
+    EXPECT_TRUE(cheapest.improve(b));
+    EXPECT_FALSE(cheapest.improve(a)) << "no better";
+    EXPECT_TRUE(costs.learn(a)) << "as a rank that was offered it first";
+    EXPECT_FALSE(costs.learn(b));
+    EXPECT_FALSE(costs.learn(a));
+    EXPECT_EQ(cheapest.get(), a);
+    EXPECT_FALSE(costs.learn(std::uint64_t{8} << 32)) << "worse";
+    EXPECT_TRUE(costs.learn(std::uint64_t{6} << 32 | 9));
+    (void)session().run(fib{1});
+    for (const bool first : {true, false}) { // two ranks, in both orders
+        (void)session().run(fib{1});
+        EXPECT_TRUE(cheapest.improve(first ? a : b));
+        (void)costs.learn(first ? b : a);
+        EXPECT_EQ(cheapest.get(), a);
+    }
+}
+
+TEST(bounds, of_many_tasks_at_once_keep_the_best) {
+    (void)session().run(fib{1});
+    std::atomic<int> better{0};
+    session().pool().run([&] {
+        pilfer::for_each(0, 20'000, [&](int i) {
+            better += smallest.improve(500'000 - i * 7919 % 20'000) ? 1 : 0;
+            (void)largest.improve(i * 7919 % 20'000);
+        });
+    });
+    EXPECT_EQ(smallest.get(), 480'001);
+    EXPECT_EQ(largest.get(), 19'999);
+    EXPECT_GE(better, 1);
+}
+
 TEST(bounds, exist_before_the_session) {
     (void)session();
     EXPECT_THROW(cluster::bound<int>(3), pilfer::usage_error);
+    EXPECT_THAT(error_of_weak_order, testing::HasSubstr("a value better than itself"));
+    EXPECT_EQ(std::ranges::count(pilfer::detail::cluster_bounds(),
+                                 std::string(typeid(cluster::bound<int, std::less_equal<>>).name()),
+                                 &pilfer::detail::bound_word::type),
+              0)
+        << "none is left behind";
 }
 
 /// The work of one rank, with this test as the other ranks.
@@ -403,10 +464,7 @@ TEST(guests, description_that_is_none_is_an_error_of_the_task) {
 TEST(bounds, travel_once_and_only_if_better) {
     (void)session().run(fib{1}); // begins with the worst value
     one_rank r;
-    const auto number = static_cast<std::uint64_t>(std::ranges::find(pilfer::detail::cluster_bounds(),
-                                                                     std::string(typeid(smallest).name()),
-                                                                     &pilfer::detail::bound_word::type) -
-                                                   pilfer::detail::cluster_bounds().begin());
+    const std::uint64_t number = number_of(smallest);
     const auto news = [&](int value) {
         archive out;
         out.put(value);

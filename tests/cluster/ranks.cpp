@@ -143,6 +143,9 @@ void bounds(cluster::session& s) {
         expect("a run with offers", s.run(offering{5, 0}), 32);
         expect("the smallest offer", smallest.get(), 17);
         expect("the largest offer", largest.get(), 16'017);
+        const std::uint64_t one_of_equals = cheapest.get();
+        expect("the cheapest offer", one_of_equals >> 32, 7u);
+        expect("one of equal offers, the same on all ranks", s.run(echo{one_of_equals}), one_of_equals);
         expect("a run without offers", s.run(fib{5}), 5);
         expect("a bound at the start of a run", smallest.get(), 1'000'000);
     }

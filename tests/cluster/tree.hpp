@@ -190,6 +190,11 @@ PILFER_CLUSTER_TASK(catcher);
 /// Offers numbers in an order that no rank knows. The smallest one is 17, the largest one 16,000 + 17.
 inline pilfer::cluster::bound<int> smallest(1'000'000);
 inline pilfer::cluster::bound<double, std::greater<>> largest(0);
+/// Compares the upper half alone. The lower half says who has the value.
+struct by_cost {
+    bool operator()(std::uint64_t a, std::uint64_t b) const { return a >> 32 < b >> 32; }
+};
+inline pilfer::cluster::bound<std::uint64_t, by_cost> cheapest(std::uint64_t{1000} << 32);
 struct offering {
     int depth;
     int place; // of this node in its level
@@ -199,6 +204,7 @@ struct offering {
             std::this_thread::sleep_for(std::chrono::microseconds(500));
             (void)smallest.improve(value);
             (void)largest.improve(value);
+            (void)cheapest.improve(std::uint64_t{7} << 32 | static_cast<std::uint64_t>(place));
             return 1;
         }
         auto [a, b] =
@@ -207,6 +213,12 @@ struct offering {
     }
 };
 PILFER_CLUSTER_TASK(offering);
+/// Its description, which is that of rank 0.
+struct echo {
+    std::uint64_t value;
+    std::uint64_t operator()() const { return value; }
+};
+PILFER_CLUSTER_TASK(echo);
 /// Waits until another rank's offer is here. The first branch keeps this rank's only worker.
 struct waiting {
     double operator()() const {

@@ -207,8 +207,11 @@ TEST(programs, differences_are_named) {
     there.wire = 99;
     EXPECT_THAT(difference(here, there), testing::StartsWith("version 99 of pilfer's messages"));
     there = here;
-    there.bounds = {"a bound"};
-    EXPECT_EQ(difference(here, there), "1 bounds instead of 0, or bounds of other types");
+    there.bounds = {{"a bound", 5}};
+    EXPECT_EQ(difference(here, there), "1 bounds instead of 0, or bounds of other types or worst values");
+    here.bounds = {{"a bound", 6}};
+    EXPECT_EQ(difference(here, there), "1 bounds instead of 1, or bounds of other types or worst values");
+    here.bounds.clear();
     there = here;
     there.tasks[0].name = "other";
     EXPECT_EQ(difference(here, there), "other tasks of the same names");
