@@ -9,12 +9,19 @@
 #include <pilfer/detail/cluster/journal.hpp>
 
 #include <cerrno>
+#include <chrono>
+#include <cstdio>
 #include <cstring>
-#include <filesystem>
 #include <mutex>
 #include <stdexcept>
 #include <string_view>
 #include <system_error>
+#include <thread>
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 namespace pilfer {
 inline namespace v0 {
@@ -50,29 +57,6 @@ template <class... T>
 }
 
 [[nodiscard]] std::string text_of(int error) { return std::generic_category().message(error); }
-
-/// All bytes of the file; none if there is no file.
-[[nodiscard]] std::vector<std::byte> read_file(const std::string& path) {
-    std::FILE* file = std::fopen(path.c_str(), "rb");
-    if (file == nullptr) {
-        if (errno != ENOENT) {
-            fail(path, "cannot be read: " + text_of(errno));
-        }
-        return {};
-    }
-    std::vector<std::byte> bytes;
-    std::vector<std::byte> block(std::size_t{1} << 16);
-    std::size_t n = 0;
-    while ((n = std::fread(block.data(), 1, block.size(), file)) != 0) {
-        bytes.insert(bytes.end(), block.begin(), block.begin() + static_cast<std::ptrdiff_t>(n));
-    }
-    const int error = std::ferror(file) != 0 ? errno : 0;
-    std::fclose(file);
-    if (error != 0) {
-        fail(path, "cannot be read: " + text_of(error));
-    }
-    return bytes;
-}
 
 /// Reads a value and the checksum after it. False if they are cut off or changed. `at` is after them.
 template <class T>
@@ -123,19 +107,77 @@ void check_head(const std::string& path, std::span<const std::byte> bytes, const
 journal::journal(bool has_file, std::uint64_t parts) : m_has_file(has_file), m_parts(parts) {}
 
 journal::~journal() {
-    if (m_file != nullptr) {
-        std::fclose(m_file);
+    if (m_file >= 0) {
+        ::close(m_file); // and gives the lock away
+    }
+}
+
+/// Nothing if the file's system knows no locks.
+void journal::lock(std::chrono::milliseconds patience) const {
+    constexpr std::chrono::milliseconds pause(20);
+    while (::flock(m_file, LOCK_EX | LOCK_NB) != 0) {
+        if (errno == EINTR) {
+            continue;
+        }
+        if (errno != EWOULDBLOCK) {
+            return;
+        }
+        if (patience <= pause) {
+            fail(m_path, "is used by another job; it has not been changed");
+        }
+        std::this_thread::sleep_for(pause);
+        patience -= pause;
+    }
+}
+
+std::vector<std::byte> journal::read() const {
+    constexpr std::size_t block = std::size_t{1} << 16;
+    std::vector<std::byte> bytes;
+    for (std::size_t size = 0;;) {
+        bytes.resize(size + block);
+        const ssize_t n = ::read(m_file, bytes.data() + size, block);
+        if (n < 0 && errno != EINTR) {
+            fail(m_path, "cannot be read: " + text_of(errno));
+        }
+        size += n > 0 ? static_cast<std::size_t>(n) : 0;
+        if (n == 0) {
+            bytes.resize(size);
+            return bytes;
+        }
+    }
+}
+
+/// At the end of the file.
+void journal::write(std::span<const std::byte> bytes) const {
+    while (!bytes.empty()) {
+        const ssize_t n = ::write(m_file, bytes.data(), bytes.size());
+        if (n < 0 && errno != EINTR) {
+            fail(m_path, "cannot be written: " + text_of(errno));
+        }
+        bytes = bytes.subspan(n > 0 ? static_cast<std::size_t>(n) : 0);
     }
 }
 
 std::vector<saved_part> journal::open(const std::string& path, const journal_facts& facts,
-                                      check_function check) {
+                                      check_function check, std::chrono::milliseconds patience) {
+    const std::lock_guard hold(m_lock);
+    m_path = path;
+    m_file = ::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0666);
+    if (m_file < 0) {
+        fail(path, "cannot be opened: " + text_of(errno));
+    }
+    struct stat status {};
+    if (::fstat(m_file, &status) != 0 || !S_ISREG(status.st_mode)) {
+        fail(path, "is no regular file");
+    }
+    lock(patience);
+
     std::vector<std::byte> head(magic.size());
     std::memcpy(head.data(), magic.data(), magic.size());
     const std::vector<std::byte> rest = sealed(facts);
     head.insert(head.end(), rest.begin(), rest.end());
 
-    const std::vector<std::byte> bytes = read_file(path);
+    const std::vector<std::byte> bytes = read();
     std::vector<saved_part> parts;
     std::size_t good = 0; // bytes
     // A file that ends inside of the head was cut off when it was made.
@@ -159,22 +201,11 @@ std::vector<saved_part> journal::open(const std::string& path, const journal_fac
             parts.push_back(std::move(p));
         }
     }
-    if (good < bytes.size()) {
-        std::error_code error;
-        std::filesystem::resize_file(path, good, error);
-        if (error) {
-            fail(path, "cannot be cut after its last whole record: " + error.message());
-        }
+    if (good < bytes.size() && ::ftruncate(m_file, static_cast<off_t>(good)) != 0) {
+        fail(path, "cannot be cut after its last whole record: " + text_of(errno));
     }
-    const std::lock_guard hold(m_lock);
-    m_path = path;
-    m_file = std::fopen(path.c_str(), "ab");
-    if (m_file == nullptr) {
-        fail(path, "cannot be written: " + text_of(errno));
-    }
-    std::setvbuf(m_file, nullptr, _IONBF, 0); // what fwrite() has taken, the system has
-    if (good == 0 && std::fwrite(head.data(), 1, head.size(), m_file) != head.size()) {
-        fail(path, "cannot be written: " + text_of(errno));
+    if (good == 0) {
+        write(head);
     }
     std::ranges::sort(parts, {}, &saved_part::part);
     return parts;
@@ -191,11 +222,11 @@ void journal::keep(saved_part&& p) {
     if (m_failed) {
         return;
     }
-    if (std::fwrite(record.data(), 1, record.size(), m_file) != record.size()) {
+    try {
+        write(record);
+    } catch (const std::runtime_error& e) {
         m_failed = true; // a record that is cut off must be the last one
-        std::fprintf(stderr,
-                     "pilfer::cluster: the journal %s cannot be written: %s. The run goes on without it.\n",
-                     m_path.c_str(), text_of(errno).c_str());
+        std::fprintf(stderr, "%s. The run goes on without it.\n", e.what());
     }
 }
 

@@ -3,17 +3,25 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <csignal>
 #include <cstdint>
+#include <cstdlib>
 #include <filesystem>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <pilfer/cluster.hpp>
 
 #include "cluster/journal_file.hpp"
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 namespace {
 
@@ -139,10 +147,61 @@ TEST(journal_file, that_is_none_is_refused_and_stays) {
 
 TEST(journal_file, that_cannot_be_used_is_named) {
     EXPECT_THAT(error_of("/nowhere/at/all"),
-                testing::HasSubstr("/nowhere/at/all cannot be written: No such"));
+                testing::HasSubstr("/nowhere/at/all cannot be opened: No such"));
     EXPECT_THAT(error_of(std::filesystem::temp_directory_path().string()),
-                testing::HasSubstr("cannot be read: Is a directory"));
-    EXPECT_THAT(error_of(""), testing::HasSubstr("cannot be written"));
+                testing::HasSubstr("cannot be opened: Is a directory"));
+    EXPECT_THAT(error_of(""), testing::HasSubstr("cannot be opened"));
+    EXPECT_THAT(error_of("/dev/null"), testing::HasSubstr("is no regular file"));
+    const temporary_file pipe;
+    ASSERT_EQ(mkfifo(pipe.path.c_str(), 0600), 0);
+    EXPECT_THAT(error_of(pipe.path), testing::HasSubstr("is no regular file")) << "without a wait for a writer";
+}
+
+TEST(journal_file, of_a_link_is_the_file_behind_it) {
+    const temporary_file file;
+    const temporary_file link;
+    std::filesystem::create_symlink(file.path, link.path);
+    write_three(link.path);
+    write(file.path, read(file.path) + "torn");
+    EXPECT_EQ(open_again(link.path), three);
+    EXPECT_TRUE(std::filesystem::is_symlink(link.path));
+    EXPECT_EQ(open_again(file.path), three);
+}
+
+TEST(journal_file, that_another_job_uses_is_refused_and_stays) {
+    const temporary_file file;
+    write_three(file.path);
+    write(file.path, read(file.path) + "half of a record"); // which another job is about to write
+    const std::string whole = read(file.path);
+    const int other = open(file.path.c_str(), O_RDWR | O_CLOEXEC);
+    ASSERT_EQ(flock(other, LOCK_EX), 0);
+    {
+        journal j(true, facts.parts());
+        try {
+            (void)j.open(file.path, facts, check_text, std::chrono::milliseconds(1));
+            ADD_FAILURE() << "opened";
+        } catch (const std::runtime_error& e) {
+            EXPECT_THAT(e.what(), testing::HasSubstr(file.path + " is used by another job"));
+        }
+    }
+    EXPECT_EQ(read(file.path), whole);
+    std::atomic<bool> ended{false};
+    std::jthread job([&] { // it dies a moment later
+        std::this_thread::sleep_for(std::chrono::milliseconds(100));
+        ended = true;
+        close(other);
+    });
+    journal j(true, facts.parts());
+    EXPECT_EQ(j.open(file.path, facts, check_text, std::chrono::minutes(1)), three);
+    EXPECT_TRUE(ended);
+}
+
+TEST(journal_file, is_not_open_in_programs_that_a_task_starts) {
+    const temporary_file file;
+    journal j(true, facts.parts());
+    (void)j.open(file.path, facts, check_text);
+    const std::string command = "! readlink /proc/self/fd/* /proc/$$/fd/* 2>/dev/null | grep -qF " + file.path;
+    EXPECT_EQ(std::system(command.c_str()), 0) << "a program that outlives the job would keep the lock";
 }
 
 TEST(journal_file, unreadable_value_is_refused) {

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <span>
 #include <string>
 #include <utility>
@@ -52,10 +52,11 @@ public:
     journal& operator=(const journal&) = delete;
     ~journal();
 
-    /// Rank 0: opens the file, or makes it. Returns the parts that are in it, in their order. All bytes after
-    /// the last whole record are cut off. Throws std::runtime_error with the path and the reason.
+    /// Rank 0: opens the file, or makes it, and locks it. Returns the parts that are in it, in their order.
+    /// All bytes after the last whole record are cut off. A job that was killed may have the lock for a
+    /// moment longer, so this waits for it. Throws std::runtime_error with the path and the reason.
     [[nodiscard]] std::vector<saved_part> open(const std::string& path, const journal_facts& facts,
-                                               check_function check);
+                                               check_function check, std::chrono::milliseconds patience = std::chrono::seconds(5));
     /// A part has ended, on this rank or on another one. On rank 0 it is in the file when this returns. If
     /// the file cannot be written, says so once, and the run goes on without it.
     void keep(saved_part&& p);
@@ -68,11 +69,15 @@ public:
     static inline constinit std::atomic<journal*> current{nullptr};
 
 private:
+    void lock(std::chrono::milliseconds patience) const;
+    [[nodiscard]] std::vector<std::byte> read() const;
+    void write(std::span<const std::byte> bytes) const;
+
     const bool m_has_file;
     const std::uint64_t m_parts;
     raw_lock<std_atom, futex_park> m_lock; // of all below
     std::string m_path;
-    std::FILE* m_file = nullptr;
+    int m_file = -1;
     bool m_failed = false;
     std::vector<saved_part> m_unsent;
 };
