@@ -89,6 +89,31 @@ struct change {
 }
 [[nodiscard]] std::string percent(double x) { return fmt::format("{:.0f} %", x * 100); }
 
+/// The average over a stretch of the graph's span.
+[[nodiscard]] double ready_during(const graph_figures& f, const link& l) {
+    const double bin = static_cast<double>(f.span) / bins;
+    const auto first = std::min(static_cast<std::size_t>(static_cast<double>(l.begin) / bin), bins - 1);
+    const auto last =
+        std::clamp(static_cast<std::size_t>(static_cast<double>(l.begin + l.time) / bin), first + 1, bins);
+    double sum = 0;
+    for (std::size_t i = first; i < last; ++i) {
+        sum += f.ready_curve[i];
+    }
+    return sum / static_cast<double>(last - first);
+}
+/// Names of templates may fill a page, and the sentence is one line.
+[[nodiscard]] std::string cut(const std::string& name) {
+    constexpr std::size_t most = 100;
+    if (name.size() <= most) {
+        return name;
+    }
+    std::size_t size = most;
+    while ((static_cast<unsigned char>(name[size]) & 0xc0) == 0x80 && size > most - 4) {
+        --size; // inside of a character
+    }
+    return name.substr(0, size) + "...";
+}
+
 } // namespace
 
 trace_figures figures_of(const recorded_trace& t) {
@@ -172,8 +197,9 @@ trace_figures figures_of(const recorded_trace& t) {
             f.idle[static_cast<unsigned>(rest)] += (idle - by_locks) * time;
             if (by_locks > 0) {
                 for (const std::size_t i : open) {
-                    f.waits[i].idle += time * by_locks * static_cast<std::uint64_t>(now[i]) /
-                                       static_cast<std::uint64_t>(locks);
+                    f.waits[i].idle +=
+                        static_cast<std::uint64_t>(static_cast<double>(time * by_locks) *
+                                                   static_cast<double>(now[i]) / static_cast<double>(locks));
                 }
             }
             since = c.when;
@@ -350,8 +376,11 @@ simulated_run simulate_run(const workload& graph, unsigned workers, const costs&
 
 std::string time_text(double ns) {
     constexpr std::pair<double, const char*> units[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, "us"}};
+    if (ns >= 999.5e9) {
+        return fmt::format("{:.0f} s", ns / 1e9);
+    }
     for (const auto& [size, name] : units) {
-        if (ns >= size) {
+        if (ns >= 0.9995 * size) { // what rounds to 1000 of the smaller unit
             return fmt::format("{:.3g} {}", ns / size, name);
         }
     }
@@ -386,8 +415,10 @@ diagnosis diagnose(const recorded_trace& t, const trace_figures& f) {
                         "Tiny tasks hold it back: a worker ran {} on average before it took the next task.",
                         time_text(average))};
         }
-        return {cause::nothing, fmt::format("Nothing holds it back: {} workers were busy {} of the time.", n,
-                                            percent(share(f.busy, all)))};
+        return {cause::nothing,
+                fmt::format("Nothing holds it back: {} busy {} of the time.",
+                            n == 1 ? "the only worker was" : fmt::format("{} workers were", n),
+                            percent(share(f.busy, all)))};
     }
     const std::string without = fmt::format("workers were without a task {} of their time meanwhile", "{}");
     const auto most = static_cast<lack>(std::max_element(f.idle.begin(), f.idle.end()) - f.idle.begin());
@@ -397,10 +428,11 @@ diagnosis diagnose(const recorded_trace& t, const trace_figures& f) {
         const auto worst =
             std::max_element(f.waits.begin(), f.waits.end(),
                              [](const waits_of& a, const waits_of& b) { return a.idle < b.idle; });
-        return {cause::lock, fmt::format("A lock holds it back: {} tasks waited for {} (object {:x}), up to "
+        return {cause::lock, fmt::format("A lock holds it back: tasks waited {} for {} (object {:x}), up to "
                                          "{} at once, and workers were "
                                          "idle {} of their time meanwhile.",
-                                         worst->waits, worst->reason, worst->object, worst->at_once, part)};
+                                         worst->waits == 1 ? "once" : fmt::format("{} times", worst->waits),
+                                         worst->reason, worst->object, worst->at_once, part)};
     }
     case lack::serial:
         return {cause::serial, fmt::format("A serial part holds it back: one task ran alone so long that the "
@@ -486,6 +518,10 @@ moment predicted(const recorded_graph& g, unsigned workers, const costs& price,
 
 diagnosis diagnose(const recorded_graph& g, const graph_figures& f, const simulated_run& run,
                    const costs& price) {
+    if (f.work == 0) {
+        return {cause::outside, f.tasks == 0 ? "The graph shows no task: the pool had no work."
+                                             : "The graph shows no work: its tasks compute nothing."};
+    }
     const double task_ns = f.tasks == 0 ? 0 : to_ns(f.work) / static_cast<double>(f.tasks);
     if (f.tasks > 100 && task_ns < price.steal_hit) {
         return {cause::tiny,
@@ -501,21 +537,22 @@ diagnosis diagnose(const recorded_graph& g, const graph_figures& f, const simula
                 fmt::format("Nothing holds it back: {} workers are {:.1f} times as fast as one, simulated.",
                             run.workers, speedup)};
     }
+    const std::string so = speedup < 1 ? fmt::format("so {} workers are no faster than one.", run.workers)
+                                       : fmt::format("so {} workers are only {:.1f} times as fast as one.",
+                                                     run.workers, speedup);
     const double alone = static_cast<double>(longest->time) / static_cast<double>(f.span);
-    if (alone >= much) {
-        return {
-            cause::serial,
-            fmt::format(
-                "A serial part holds it back: task {}{} computes {} alone, {} of the longest chain, so {} "
-                "workers are only {:.1f} times as fast as one.",
-                longest->task,
-                g.part_of(longest->task) == 0 ? "" : " of " + g.parts()[g.part_of(longest->task)],
-                time_text(to_ns(longest->time)), percent(alone), run.workers, speedup)};
+    if (alone >= much && ready_during(f, *longest) < 1.5) {
+        return {cause::serial,
+                fmt::format(
+                    "A serial part holds it back: task {}{} computes {} alone, {} of the longest chain, {}",
+                    longest->task,
+                    g.part_of(longest->task) == 0 ? "" : " of " + cut(g.parts()[g.part_of(longest->task)]),
+                    time_text(to_ns(longest->time)), percent(alone), so)};
     }
-    return {cause::little, fmt::format("Too few tasks at once hold it back: its longest chain of {} tasks "
-                                       "takes {}, so {} workers are only "
-                                       "{:.1f} times as fast as one.",
-                                       f.chain.size(), time_text(to_ns(f.span)), run.workers, speedup)};
+    return {cause::little,
+            fmt::format("Too few tasks at once hold it back: {:.1f} could run on average, and "
+                        "the longest chain takes {} of {} of work, {}",
+                        f.parallelism(), time_text(to_ns(f.span)), time_text(to_ns(f.work)), so)};
 }
 
 } // namespace study

@@ -11,12 +11,15 @@
 #include <utility>
 #include <vector>
 
+#include "table.hpp"
+
 namespace study {
 namespace {
 
 constexpr std::uint64_t most_tasks = std::uint64_t{1} << 31;
 constexpr std::uint64_t most_functions = 1'000'000;
-constexpr std::uint64_t most_ns = 1'000'000'000'000; // a strand of a quarter of an hour
+// All tasks together: a hundred days. More picoseconds than a moment holds are less than twice as many.
+constexpr std::uint64_t most_ns = 10'000'000'000'000'000;
 
 /// All lines in one row of steps; a task begins at its line.
 class graph final : public recorded_graph {
@@ -98,11 +101,20 @@ public:
             std::string_view rest = m_line;
             const std::string_view first = word(rest);
             if (first == "end") {
-                return finish(number(word(rest), most_tasks));
+                auto all = finish(number(word(rest), most_tasks));
+                if (!rest.empty()) {
+                    fail("'end N' has more words");
+                }
+                while (next_line()) {
+                    if (!m_line.empty() && m_line[0] != '#') {
+                        fail("'end N' is not the last line");
+                    }
+                }
+                return all;
             }
             if (first == "function") {
                 const std::uint64_t n = number(word(rest), most_functions);
-                if (n == 0 || !m_names.try_emplace(n, short_name(rest)).second) {
+                if (n == 0 || !m_names.try_emplace(n, one_line(short_name(rest))).second) {
                     fail(n == 0 ? "functions are counted from 1"
                                 : fmt::format("a second name for function {}", n));
                 }
@@ -123,7 +135,7 @@ private:
 
     [[noreturn]] void fail(const std::string& why) const { fail(m_number, why); }
     [[noreturn]] void fail(std::uint64_t line, const std::string& why) const {
-        throw std::runtime_error(fmt::format("{}:{}: {}", m_name, line, why));
+        throw std::runtime_error(fmt::format("{}:{}: {}", m_name, line, one_line(why)));
     }
     bool next_line() {
         ++m_number;
@@ -145,7 +157,7 @@ private:
         std::uint64_t n = 0;
         const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), n);
         if (text.empty() || error != std::errc{} || stop != text.data() + text.size() || n > most) {
-            fail(fmt::format("'{}' is no number from 0 to {}", text, most));
+            fail(fmt::format("'{}' is no number from 0 to {}", text.substr(0, 40), most));
         }
         return n;
     }
@@ -192,6 +204,9 @@ private:
                 m_steps.push_back({step::kind::await, child});
             } else {
                 const moment time = number(w, most_ns) * 1000;
+                if (time > most_ns * 1000 - m_work) {
+                    fail(fmt::format("all tasks together compute for more than {} ns", most_ns));
+                }
                 m_work += time;
                 m_steps.push_back({step::kind::compute, time});
             }

@@ -62,6 +62,15 @@ std::string number(double x) {
     return text;
 }
 
+std::string one_line(std::string text) {
+    for (char& c : text) {
+        if (static_cast<unsigned char>(c) < ' ' || c == '\x7f') {
+            c = ' ';
+        }
+    }
+    return text;
+}
+
 std::string escaped(const std::string& text) {
     std::string out;
     for (const char c : text) {

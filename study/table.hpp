@@ -21,6 +21,8 @@ struct table {
 [[nodiscard]] std::string to_html(const table& t);
 /// A number for people: four significant digits, no exponent below 10^15. Infinity and NaN: "-".
 [[nodiscard]] std::string number(double x);
+/// A text of a file for a line of the report: control characters become blanks.
+[[nodiscard]] std::string one_line(std::string text);
 /// For text and attributes of HTML and SVG.
 [[nodiscard]] std::string escaped(const std::string& text);
 

@@ -12,11 +12,14 @@
 #include <unordered_map>
 #include <utility>
 
+#include "table.hpp"
+
 namespace study {
 namespace {
 
 constexpr std::uint64_t most_workers = 65'536;
-constexpr double most_us = 1e13; // ten million seconds
+constexpr double most_us = 1e13;                                      // ten million seconds
+constexpr std::uint64_t most_ns_of_all = 10'000'000'000'000'000'000U; // of all workers together
 
 /// A moment at which a context starts to wait, or is resumed.
 struct turn {
@@ -103,6 +106,10 @@ public:
             throw std::runtime_error("there is no worker in it");
         }
         m_trace.duration = std::max(duration, m_last);
+        if (m_trace.duration > most_ns_of_all / m_trace.workers.size()) {
+            throw std::runtime_error(fmt::format("its {} workers have more than {} ns together",
+                                                 m_trace.workers.size(), most_ns_of_all));
+        }
         m_trace.overwritten = overwritten;
         for (auto& [context, all] : m_contexts) {
             match(all);
@@ -137,7 +144,7 @@ private:
     [[nodiscard]] unsigned reason(const std::string& text) {
         const auto [at, is_new] = m_reasons.try_emplace(text, static_cast<unsigned>(m_trace.reasons.size()));
         if (is_new) {
-            m_trace.reasons.push_back(text);
+            m_trace.reasons.push_back(one_line(text));
         }
         return at->second;
     }
@@ -302,11 +309,13 @@ recorded_trace read_trace(std::istream& in, const std::string& name) {
         if (nlohmann::json::sax_parse(in, &r)) {
             return r.finish();
         }
-        why = r.error;
+        // The library begins with the number of its error in brackets.
+        const std::size_t number = r.error.find("] ");
+        why = "it is cut or no JSON: " + r.error.substr(number == std::string::npos ? 0 : number + 2);
     } catch (const std::runtime_error& error) {
         why = error.what();
     }
-    throw std::runtime_error(name + ": " + why);
+    throw std::runtime_error(name + ": " + one_line(why));
 }
 
 } // namespace study

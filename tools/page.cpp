@@ -67,7 +67,9 @@ constexpr std::string_view after_data = R"html(</script>
 const began = performance.now();
 const data = JSON.parse(document.getElementById("data").textContent);
 const page = document.getElementById("page");
-document.getElementById("diagnosis").classList.toggle("good", data.good);
+const heading = document.getElementById("diagnosis");
+heading.classList.toggle("good", data.good);
+heading.textContent = heading.textContent.replace(/ %/g, "\u00a0%"); // never alone on a line
 const kinds = ["own", "stolen", "submitted", "resumed", "on_top", "cut", "asleep"];
 const kindNames = data.timeline && data.timeline.simulated ? ["a task"] :
   ["a task of its own", "a stolen task", "a task of the pool's queue", "a task that has waited",
@@ -130,9 +132,12 @@ function timeAxis(g, width, y, from, to) {
     g.fillText(label, Math.min(x, width - half - 1), y + 6);
   }
 }
-function section(title, text) {
+function words(title, text) {
   put(page, make("h2", title));
   if (text) put(page, make("p", text));
+}
+function section(title, text) {
+  words(title, text);
   const box = make("div", undefined, "plot");
   put(page, box);
   return box;
@@ -261,11 +266,11 @@ if (data.timeline) {
 for (const curve of data.curves) {
   const box = section(curve.title, curve.text);
   if (curve.series.length > 1) put(box, legend(curve.series.map(s => [s.color, s.name])));
-  let top = 1;
+  let top = curve.most;
   for (const s of curve.series) for (const v of s.values) top = Math.max(top, v);
   const height = 200, bottom = height - 28;
   put(box, canvas(height, (g, width) => {
-    const w = width - left - right, step = niceStep(top, 5), most = Math.ceil(top / step) * step, head = 24;
+    const w = width - left - right, step = Math.max(1, niceStep(top, 5)), most = Math.ceil(top / step) * step, head = 24;
     g.textBaseline = "middle"; g.textAlign = "right";
     for (let v = 0; v <= most + step * 1e-9; v += step) {
       const y = bottom - v / most * (bottom - head);
@@ -318,8 +323,8 @@ if (data.chain) {
 }
 
 for (const t of data.tables) {
-  const box = section(t.title, t.text);
-  if (t.rows.length) table(box, t.columns, t.rows, t.texts);
+  if (t.rows.length) table(section(t.title, t.text), t.columns, t.rows, t.texts);
+  else words(t.title, t.text);
 }
 
 if (data.use) {

@@ -54,13 +54,15 @@ struct recordings {
         }
         if (first == 'p') {
             if (r.graph != nullptr) {
-                throw std::invalid_argument(file + ": one task graph is enough");
+                throw std::invalid_argument(
+                    file + ": one task graph is enough; each pool writes one, and each needs its own page");
             }
             r.graph = study::read_graph(file);
             r.graph_file = file;
         } else if (first == '{') {
             if (r.trace) {
-                throw std::invalid_argument(file + ": one trace is enough");
+                throw std::invalid_argument(
+                    file + ": one trace is enough; each pool writes one, and each needs its own page");
             }
             r.trace = study::read_trace(in, file);
             r.trace_file = file;
@@ -194,6 +196,10 @@ void add_trace(json& data, study::recorded_trace const& t, study::trace_figures 
                         "options.debug.trace_events makes them larger.",
                         grouped(t.overwritten)));
     }
+    if (f.slices == 0) {
+        data["notes"].push_back("No worker ran a task, so the trace has no timeline.");
+        return;
+    }
     std::string note;
     json tracks = packed(t.workers, f.begin, f.end, note);
     data["timeline"] = {{"title", "Timeline of each worker"},
@@ -203,16 +209,25 @@ void add_trace(json& data, study::recorded_trace const& t, study::trace_figures 
                         {"end", f.end},
                         {"workers", std::move(tracks)}};
     data["curves"].push_back(
-        {{"title", "Busy workers and waiting tasks"},
-         {"text", "Averages of short stretches of the recorded run."},
-         {"y", "number"},
+        {{"title", "Busy workers"},
+         {"text", "Workers in a task. Averages of short stretches of the recorded run."},
+         {"y", "workers"},
+         {"most", t.workers.size()},
          {"duration", duration},
-         {"series",
-          {{{"name", "workers in a task"}, {"color", "own"}, {"values", rounded(f.busy_curve)}},
-           {{"name", "tasks that wait for a lock"}, {"color", "lock"}, {"values", rounded(f.lock_curve)}},
-           {{"name", "tasks that wait for something else"},
-            {"color", "resumed"},
-            {"values", rounded(f.wait_curve)}}}}});
+         {"series", {{{"name", "workers"}, {"color", "own"}, {"values", rounded(f.busy_curve)}}}}});
+    if (!f.waits.empty()) {
+        data["curves"].push_back(
+            {{"title", "Waiting tasks"},
+             {"text", "Averages of short stretches of the recorded run."},
+             {"y", "tasks"},
+             {"most", 1},
+             {"duration", duration},
+             {"series",
+              {{{"name", "tasks that wait for a lock"}, {"color", "lock"}, {"values", rounded(f.lock_curve)}},
+               {{"name", "tasks that wait for something else"},
+                {"color", "resumed"},
+                {"values", rounded(f.wait_curve)}}}}});
+    }
     json rows = json::array();
     for (auto const& w : f.waits) {
         rows.push_back({w.reason, object_text(w), grouped(w.waits), ns_text(w.total), ns_text(w.longest),
@@ -235,7 +250,8 @@ void add_trace(json& data, study::recorded_trace const& t, study::trace_figures 
     }
     data["use"] = {{"title", "Use of each worker"},
                    {"text", "From the first task to the end of the last. A slice is a task, or a part of one "
-                            "between two waits."},
+                            "between two waits. A task that another one runs itself, because no worker took "
+                            "it, has no slice."},
                    {"rows", std::move(use)}};
 }
 
@@ -247,6 +263,11 @@ void add_graph(json& data, study::recorded_graph const& g, study::graph_figures 
     data["tiles"].push_back({"tasks in the graph", grouped(f.tasks)});
     data["tiles"].push_back({fmt::format("speed-up of {} workers, simulated", run.workers),
                              fmt::format("{:.2f}", run.speedup())});
+    if (f.work == 0) {
+        data["notes"].push_back(
+            "The tasks of the graph compute nothing, so it has no timeline and no chain.");
+        return;
+    }
     if (!data.contains("timeline")) {
         std::string note;
         std::uint64_t const end = run.time / 1000;
@@ -265,6 +286,7 @@ void add_graph(json& data, study::recorded_graph const& g, study::graph_figures 
         {{"title", "Ready parallelism"},
          {"text", "Tasks that could run at each moment, if there were a worker for each of them."},
          {"y", "tasks"},
+         {"most", 1},
          {"duration", study::to_ns(f.span)},
          {"series", {{{"name", "ready tasks"}, {"color", "chain"}, {"values", rounded(f.ready_curve)}}}}});
     // A chain may have a million links, and a screen some thousand columns.

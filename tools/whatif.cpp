@@ -99,6 +99,10 @@ constexpr std::size_t most_parts = 20;
     for (auto const& [n, time] : times) {
         fmt::print("  {:>7}{:>12}{:>11.2f}\n", n, text(time), ratio(alone, time));
     }
+    if (gains.empty()) {
+        fmt::print("\nno task computes anything, so there is no function to make faster\n");
+        return exit_good;
+    }
     fmt::print("\non {} workers, if one function were {:g} times as fast:\n\n  program faster by        time "
                "  of the work   of the "
                "chain   function\n",

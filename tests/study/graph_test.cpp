@@ -100,7 +100,7 @@ TEST_F(recorded_graph, errors_name_the_line) {
     EXPECT_EQ(refusal(""), "file:1: the first line must be 'pilfer-graph 1'");
     EXPECT_EQ(refusal("pilfer-graph 2\n"), "file:1: the first line must be 'pilfer-graph 1'");
     EXPECT_EQ(refusal(head + "0 5\n"), "file:3: the file ends without 'end N': it is not complete");
-    EXPECT_EQ(refusal(head + "0 x\nend 1\n"), "file:2: 'x' is no number from 0 to 1000000000000");
+    EXPECT_EQ(refusal(head + "0 x\nend 1\n"), "file:2: 'x' is no number from 0 to 10000000000000000");
     EXPECT_EQ(refusal(head + "0 -1x\nend 1\n"), "file:2: '1x' is no number from 0 to 2147483647");
     EXPECT_EQ(refusal(head + "0  5\nend 1\n"), "file:2: two blanks in a row");
     EXPECT_EQ(refusal(head + "0 5\n0 6\nend 1\n"), "file:3: a second line for task 0");
@@ -112,6 +112,13 @@ TEST_F(recorded_graph, errors_name_the_line) {
     EXPECT_EQ(refusal(head + "end 0\n"), "file:2: there is no task");
     EXPECT_EQ(refusal(head + "0 +2000000000\nend 1\n"), "file:2: task 2000000000 is far beyond the others");
     EXPECT_EQ(refusal(head + "end many\n"), "file:2: 'many' is no number from 0 to 2147483648");
+    EXPECT_EQ(refusal(head + "0 +1 -1\n1 10000000000000000\nend 2\n"), "");
+    EXPECT_EQ(refusal(head + "0 +1 -1\n1 10000000000000000 1\nend 2\n"),
+              "file:3: all tasks together compute for more than 10000000000000000 ns");
+    EXPECT_EQ(refusal(head + "0 5\nend 1 2\n"), "file:3: 'end N' has more words");
+    EXPECT_EQ(refusal(head + "0 5\nend 1\n\n# a comment\n1 5\n"), "file:6: 'end N' is not the last line");
+    EXPECT_EQ(refusal(head + "0 \x1b[31m\nend 1\n"),
+              "file:2: ' [31m' is no number from 0 to 10000000000000000");
     EXPECT_THROW((void)study::read_graph("/nowhere/at/all"), std::runtime_error);
 }
 

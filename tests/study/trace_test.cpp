@@ -128,7 +128,7 @@ TEST_F(recorded_trace_file, the_sentence_names_the_largest_cause) {
     EXPECT_EQ(lock.what, cause::lock);
     EXPECT_EQ(
         lock.sentence,
-        "A lock holds it back: 1 tasks waited for a mutex (object 2a), up to 1 at once, and workers were "
+        "A lock holds it back: tasks waited once for a mutex (object 2a), up to 1 at once, and workers were "
         "idle 45 % of their time meanwhile.");
     // A task that waits for a lock is no harm if the workers have other tasks.
     EXPECT_EQ(diagnosed(whole + begin(1, "0.000", "stolen spark") +
@@ -170,6 +170,71 @@ TEST_F(recorded_trace_file, a_chain_and_the_ready_tasks_of_a_graph_are_exact) {
     EXPECT_NEAR(f.parallelism(), 100.0 / 70, 1e-9);
 }
 
+study::diagnosis diagnosed_graph(const std::string& lines) {
+    std::istringstream in("pilfer-graph 1\n" + lines);
+    const auto g = study::read_graph(in, "file");
+    const auto price = study::built_in_costs();
+    return study::diagnose(*g, study::figures_of(*g), study::simulate_run(*g, 8, price), price);
+}
+
+TEST_F(recorded_trace_file, only_a_task_without_company_is_a_serial_part) {
+    using study::cause;
+    const auto beside =
+        diagnosed_graph("2 60000000\n3 60000000\n4 60000000\n1 +2 +3 +4 -2 -3 -4\n0 +1 -1\nend 5\n");
+    EXPECT_EQ(beside.what, cause::little);
+    EXPECT_EQ(beside.sentence,
+              "Too few tasks at once hold it back: 3.0 could run on average, and the longest chain "
+              "takes 60 ms of 180 ms of work, so 8 workers are only 3.0 times as fast as one.");
+    const auto after =
+        diagnosed_graph("2 10000000\n3 10000000\n4 10000000\n1 +2 +3 +4 -2 -3 -4 60000000\n0 +1 -1\nend 5\n");
+    EXPECT_EQ(after.what, cause::serial);
+    EXPECT_EQ(after.sentence.rfind("A serial part holds it back: task 1 computes 60 ms alone, 86 % of", 0),
+              0U)
+        << after.sentence;
+    // So short that the workers' start costs more.
+    const std::string shortest = diagnosed_graph("1 500\n0 +1 -1\nend 2\n").sentence;
+    EXPECT_NE(shortest.find("so 8 workers are no faster than one."), std::string::npos) << shortest;
+}
+
+TEST_F(recorded_trace_file, a_graph_without_work_is_not_called_healthy) {
+    using study::cause;
+    const auto empty = diagnosed_graph("0\nend 1\n");
+    EXPECT_EQ(empty.what, cause::outside);
+    EXPECT_EQ(empty.sentence, "The graph shows no task: the pool had no work.");
+    const auto idle = diagnosed_graph("1\n0 +1 -1\nend 2\n");
+    EXPECT_EQ(idle.what, cause::outside);
+    EXPECT_EQ(idle.sentence, "The graph shows no work: its tasks compute nothing.");
+}
+
+TEST_F(recorded_trace_file, the_sentence_is_one_short_line_whatever_the_names_are) {
+    std::string name;
+    for (int i = 0; i < 1'000; ++i) {
+        name += "\xc3\xa4"; // two bytes
+    }
+    const std::string cut =
+        diagnosed_graph("1 @1 9000000\n0 +1 -1\nfunction 1 x" + name + "\nend 2\n").sentence;
+    EXPECT_NE(cut.find("x" + name.substr(0, 98) + "... computes 9 ms"), std::string::npos) << cut;
+    const std::string red =
+        diagnosed_graph("1 @1 9000000\n0 +1 -1\nfunction 1 \x1b[31mred\x7f\nend 2\n").sentence;
+    EXPECT_NE(red.find(" of  [31mred  computes"), std::string::npos) << red;
+    const std::string lock =
+        diagnosed(begin(0, "0.000", "own spark") + end(0, "100.000") + begin(1, "0.000", "own spark") +
+                  end(1, "10.000", waits("a mutex\\n\\u001b[31m", 0x2a, 5)))
+            .sentence;
+    EXPECT_NE(lock.find("for a mutex  [31m (object 2a)"), std::string::npos) << lock;
+}
+
+TEST_F(recorded_trace_file, times_have_three_digits_and_no_exponent) {
+    EXPECT_EQ(study::time_text(0), "0 ns");
+    EXPECT_EQ(study::time_text(999), "999 ns");
+    EXPECT_EQ(study::time_text(999.7), "1 us");
+    EXPECT_EQ(study::time_text(999'400), "999 us");
+    EXPECT_EQ(study::time_text(999'600), "1 ms");
+    EXPECT_EQ(study::time_text(1.25e9), "1.25 s");
+    EXPECT_EQ(study::time_text(999.6e9), "1000 s");
+    EXPECT_EQ(study::time_text(1e16), "10000000 s");
+}
+
 class bad_input_recorded_trace : public support::guarded {};
 
 TEST_F(bad_input_recorded_trace, is_refused_with_a_reason) {
@@ -188,6 +253,8 @@ TEST_F(bad_input_recorded_trace, is_refused_with_a_reason) {
     says(document(end(0, "1.000")), "has not begun");
     says(document(begin(0, "2.000", "own spark") + end(0, "1.000")), "fall");
     says(document(begin(0, "-1", "own spark")), "no time");
+    says(good.substr(0, 400), "it is cut or no JSON: parse error at line");
+    says(document(begin(65'535, "0.000", "own spark") + end(65'535, "9999999999999")), "more than");
     says(document(begin(0, "1e300", "own spark")), "no time");
     says(document(begin(4'000'000, "1.000", "own spark")), "no thread");
     says(document(begin(0, "1.000", "a stranger's slice")), "no slice");

@@ -155,7 +155,7 @@ TEST_F(view_command, names_a_lock_that_all_tasks_want) {
     trace("one_lock", f.at("t"));
     const auto s = view("--text " + f.at("t"));
     EXPECT_EQ(s.text.rfind("A lock holds it back: ", 0), 0U) << s.text;
-    EXPECT_TRUE(has(s, "waited for a mutex (object ")) << s.text;
+    EXPECT_TRUE(has(s, " times for a mutex (object ")) << s.text;
     // The graph alone cannot know, and with the trace the lock is still the cause.
     graph("one_lock", f.at("g"));
     EXPECT_EQ(first_line(f.at("g") + " " + f.at("t")).rfind("A lock holds it back: ", 0), 0U);
@@ -191,6 +191,29 @@ TEST_F(view_command, writes_a_page_whose_data_is_whole_and_cannot_leave_its_plac
     EXPECT_EQ(data.at("timeline").at("workers").size(), 8U);
 }
 
+TEST_F(view_command, a_pool_without_work_gets_a_page_without_empty_parts) {
+    const folder f;
+    write(f.at("t"), R"({"otherData":{"duration_ns":5,"tracks":[]},"traceEvents":[)"
+                     R"({"ph":"M","tid":1,"name":"thread_name"}]})");
+    write(f.at("g"), "pilfer-graph 1\n0\nend 1\n");
+    for (const char* file : {"t", "g"}) {
+        const auto s = view("-o " + f.at("page") + " " + f.at(file));
+        EXPECT_EQ(s.code, 0) << s.text;
+        EXPECT_TRUE(has(s, "the pool had no work.")) << s.text;
+        const std::string page = text_of(f.at("page"));
+        const std::string opening = R"(<script id="data" type="application/json">)";
+        const auto from = page.find(opening) + opening.size();
+        const auto data = nlohmann::json::parse(page.substr(from, page.find("</script>", from) - from));
+        EXPECT_EQ(data.at("good"), false);
+        EXPECT_FALSE(data.contains("timeline"));
+        EXPECT_TRUE(data.at("curves").empty());
+        EXPECT_EQ(data.at("notes").size(), 2U) << "the file, and why there is no more";
+    }
+    const auto s = shell(std::string("'" PILFER_TOOL_PROGRAM "' whatif ") + f.at("g"));
+    EXPECT_EQ(s.code, 0) << s.text;
+    EXPECT_TRUE(has(s, "no task computes anything")) << s.text;
+}
+
 class bad_input_view_command : public guarded {};
 
 TEST_F(bad_input_view_command, is_refused_with_a_reason) {
@@ -209,6 +232,8 @@ TEST_F(bad_input_view_command, is_refused_with_a_reason) {
     refused(f.at("other"), 1, "neither a trace");
     write(f.at("g"), small_graph);
     refused(f.at("g") + " " + f.at("g"), 2, "one task graph is enough");
+    write(f.at("t"), R"({"otherData":{},"traceEvents":[{"ph":"M","tid":1,"name":"thread_name"}]})");
+    refused(f.at("t") + " " + f.at("t"), 2, "one trace is enough; each pool writes one");
     refused("--workers 0 " + f.at("g"), 2, "workers");
     refused("-o /nowhere/at/all " + f.at("g"), 1, "/nowhere/at/all: cannot be written");
     write(f.at("cut"), "pilfer-graph 1\n1 5\n0 +1 -1\n");
@@ -297,9 +322,8 @@ TEST_F(view_command, the_page_is_drawn_by_chromium) {
     EXPECT_NE(text.find("data-load-ms="), std::string::npos) << "the script did not end:\n"
                                                              << text.substr(0, 2'000);
     EXPECT_EQ(text.find("<b>g"), std::string::npos);
-    for (const char* title :
-         {"Timeline of each worker", "Busy workers and waiting tasks", "Ready parallelism", "Longest chain",
-          "Waits and locks", "Use of each worker"}) {
+    for (const char* title : {"Timeline of each worker", "Busy workers", "Waiting tasks", "Ready parallelism",
+                              "Longest chain", "Waits and locks", "Use of each worker"}) {
         EXPECT_NE(text.find("<h2>" + std::string(title)), std::string::npos) << title;
     }
     EXPECT_TRUE(std::regex_search(text, std::regex("<h1 id=\"diagnosis\"[^>]*>A lock holds it back: ")));
