@@ -105,7 +105,7 @@ mutex::~mutex() {
 }
 
 bool mutex::took() noexcept {
-    race::locks(this);
+    detail::race::locks(this);
     const detail::worker* w = detail::this_worker();
     m_runner.store(w != nullptr ? w->current.load(detail::rlx)->ctx : nullptr, detail::rlx);
     m_owner.store(holder(), detail::rlx);
@@ -113,7 +113,7 @@ bool mutex::took() noexcept {
 }
 
 void mutex::leaves() noexcept {
-    race::unlocks(this);
+    detail::race::unlocks(this);
     const void* const owner = m_owner.load(detail::rlx);
     detail::ensure([this] { return m_core.is_held(); }, "a mutex is unlocked that nobody holds");
     detail::ensure([owner] { return owner == self(); },
