@@ -74,7 +74,7 @@ public:
             }
         }
     }
-    /// Wakes the wait() that has waited longest.
+    /// Wakes one wait(), by choice: std does not say which.
     void notify_one() noexcept {
         (void)at("notifies one waiter of an atomic");
         PILFER_TEST_NOTIFY(this, false);

@@ -87,16 +87,21 @@ constexpr std::size_t addresses_at_once = 2'000;
 struct walk_state {
     const void** to;
     unsigned most;
+    bool is_interrupted = false; // the list begins anew after the frame of a signal
     unsigned count = 0;
 };
 
 _Unwind_Reason_Code visit(_Unwind_Context* frame, void* argument) noexcept {
     auto& w = *static_cast<walk_state*>(argument);
-    const auto* const ip = reinterpret_cast<const void*>(_Unwind_GetIP(frame));
-    if (ip == nullptr || w.count == w.most) {
+    int is_place = 0; // and no return address
+    const std::uintptr_t ip = _Unwind_GetIPInfo(frame, &is_place);
+    if (is_place != 0 && w.is_interrupted) {
+        w.count = 0;
+    }
+    if (ip == 0 || w.count == w.most) {
         return _URC_END_OF_STACK;
     }
-    w.to[w.count++] = ip;
+    w.to[w.count++] = reinterpret_cast<const void*>(ip + (is_place != 0 ? 1 : 0));
     return _URC_NO_REASON;
 }
 
@@ -104,6 +109,12 @@ _Unwind_Reason_Code visit(_Unwind_Context* frame, void* argument) noexcept {
 
 unsigned return_addresses(const void** to, unsigned most) noexcept {
     walk_state w{to, most};
+    _Unwind_Backtrace(&visit, &w);
+    return w.count;
+}
+
+unsigned interrupted_addresses(const void** to, unsigned most) noexcept {
+    walk_state w{to, most, true};
     _Unwind_Backtrace(&visit, &w);
     return w.count;
 }

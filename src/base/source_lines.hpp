@@ -38,6 +38,8 @@ private:
 
 /// Writes the return addresses of the calling thread's stack, innermost first, and returns their number.
 [[nodiscard]] unsigned return_addresses(const void** to, unsigned most) noexcept;
+/// Inside of a signal handler: those of what the signal has interrupted, beginning with the place itself.
+[[nodiscard]] unsigned interrupted_addresses(const void** to, unsigned most) noexcept;
 
 } // namespace os
 } // namespace v0

@@ -45,6 +45,8 @@ constexpr std::uint64_t yields_in_vain = 4;
 /// In the text of a deadlock.
 constexpr std::size_t most_awaited = 8;
 constexpr std::size_t most_frames_said = 3;
+/// A thread is stopped so often in search of a place at which it holds no lock.
+constexpr unsigned most_tries = 2'000;
 /// The kinds of objects in the texts of steps and waits. A promise and its future share one object.
 constexpr struct {
     std::string_view text;
@@ -115,10 +117,11 @@ exploring::exploring(team& t, pool_core& p, exploration& x) : work_stealing(t), 
 exploring::~exploring() = default;
 
 const run_report& exploring::explore() noexcept {
+    const std::uint64_t most = m_exploration.most_time(); // before the worker runs schedules
     m_asked.store(1, rel);
     os::futex_wake(&m_asked, 1);
-    if (m_exploration.most_time() != 0) {
-        watch();
+    if (most != 0) {
+        watch(most);
     } else {
         while (m_answered.load(acq) == 0) {
             os::futex_wait(m_answered, 0);
@@ -129,8 +132,7 @@ const run_report& exploring::explore() noexcept {
 
 /// Returns after the answer, or once a task has held the thread for too long. Time counts in which the thread
 /// sleeps, or uses its processor. A thread that only waits for a processor is innocent.
-void exploring::watch() noexcept {
-    const std::uint64_t most = m_exploration.most_time();
+void exploring::watch(std::uint64_t most) noexcept {
     const std::uint64_t pause = std::clamp<std::uint64_t>(most / 8, 1'000'000, 1'000'000'000);
     std::uint64_t moves = 0;
     std::uint64_t asleep = 0;
@@ -151,25 +153,42 @@ void exploring::watch() noexcept {
         busy += used - std::min(before, used);
         asleep += thread != 0 && os::is_blocked(thread) ? pause : 0;
         if (asleep >= most || busy >= most) {
-            holds_its_thread(asleep >= most);
-            return;
+            if (holds_its_thread(asleep >= most, moved)) {
+                return;
+            }
+            asleep = busy = 0;
         }
     }
 }
 
-/// The thread is stopped for good first, so that no task can go on as the caller of explore() goes on.
-void exploring::holds_its_thread(bool blocked) noexcept {
+/// The thread is stopped for good first, so that no task can go on as the caller of explore() goes on. False:
+/// it has made a step meanwhile.
+///
+/// A computing thread may hold a lock of the allocator or the loader at any moment, and whoever needs that lock
+/// later would wait for ever. So it is stopped elsewhere, as far as it ever is elsewhere.
+bool exploring::holds_its_thread(bool blocked, std::uint64_t moved) noexcept {
     std::array<const void*, most_frames> frames{};
     unsigned depth = 0;
-    if (!os::stop_thread(m_team.at(0).thread, frames.data(), most_frames, depth)) {
-        os::write_error("pilfer: a task holds its thread in a test of schedules, and cannot be stopped\n");
-        std::abort();
+    const os::code_with_locks locks;
+    for (unsigned tries = 0;; ++tries) {
+        if (!os::stop_thread(m_team.at(0).thread, frames.data(), most_frames, depth)) {
+            if (m_answered.load(acq) != 0) {
+                return false; // the thread has ended
+            }
+            os::write_error("pilfer: a task holds its thread in a test of schedules, and cannot be stopped\n");
+            std::abort();
+        }
+        if (m_moves.load(rlx) != moved || !m_runs.load(rlx)) {
+            os::let_thread_go();
+            return false;
+        }
+        if (blocked || tries == most_tries || !locks.has(frames.data(), depth)) {
+            break;
+        }
+        os::let_thread_go();
+        os::futex_wait_for(m_answered, 0, 1'000'000);
     }
     m_report.holds_thread = true;
-    if (m_answered.load(acq) != 0) {
-        m_report.abandoned = true; // it has answered in the last moment
-        return;
-    }
     const activation* const a = m_here->current.load(rlx);
     const char* const name = a != nullptr ? a->ctx->name.load(rlx) : nullptr;
     const std::string who = a == nullptr ? "the pool" : "task " + std::to_string(number_of(a->ctx));
@@ -198,6 +217,7 @@ void exploring::holds_its_thread(bool blocked) noexcept {
     }
     fails(verdict::blocked, std::move(text));
     m_exploration.ran(m_chooser, m_report, m_trace);
+    return true;
 }
 
 // ---- the worker -------------------------------------------------------------------------------
@@ -423,18 +443,26 @@ void exploring::wait_for(const void* object) noexcept {
     suspend(*m_here, s);
 }
 
+/// Which one of several waits one notification ends is a choice, because std says nothing about it.
 void exploring::notify(const void* object, bool all) noexcept {
-    for (std::size_t i = 0; i < m_notified.size();) {
-        notified* const n = m_notified[i];
-        if (n->object != object) {
-            ++i;
-            continue;
+    m_candidates.clear();
+    m_places.clear();
+    for (std::size_t i = 0; i < m_notified.size(); ++i) {
+        if (m_notified[i]->object == object) {
+            m_candidates.push_back(number_of(m_notified[i]->act->ctx));
+            m_places.push_back(i);
         }
-        m_notified.erase(m_notified.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+    if (!all && !m_places.empty()) {
+        m_places = {m_places[m_chooser.choose(m_candidates, false)]};
+    }
+    std::vector<notified*> ends;
+    for (const std::size_t i : m_places) {
+        ends.push_back(m_notified[i]);
+    }
+    std::erase_if(m_notified, [&](notified* n) { return std::find(ends.begin(), ends.end(), n) != ends.end(); });
+    for (notified* const n : ends) {
         make_runnable(*n);
-        if (!all) {
-            return;
-        }
     }
 }
 

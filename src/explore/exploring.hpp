@@ -147,8 +147,8 @@ private:
     struct preempted;
     struct notified;
 
-    void watch() noexcept;
-    void holds_its_thread(bool blocked) noexcept;
+    void watch(std::uint64_t most) noexcept;
+    [[nodiscard]] bool holds_its_thread(bool blocked, std::uint64_t moved) noexcept;
     void run_schedule() noexcept;
     void begin_schedule(const plan& p);
     void step() noexcept;

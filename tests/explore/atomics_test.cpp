@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <thread>
@@ -177,6 +178,39 @@ TEST(test_atomic, one_notification_wakes_one) {
         s.sync();
     });
     EXPECT_TRUE(all) << all;
+}
+
+TEST(test_atomic, one_notification_wakes_any) {
+    using namespace std::chrono_literals;
+    for (const strategy how : {strategy::mixed, strategy::exhaustive}) {
+        const auto body = [](char wrong) {
+            pilfer::test::atomic<int> stage{0};
+            char first = ' ';
+            const auto waits = [&](std::chrono::hours arrives, char name) {
+                pilfer::sleep_for(arrives);
+                stage.wait(0);
+                first = first == ' ' ? name : first;
+            };
+            pilfer::scope s;
+            s.fork([&] { waits(1h, 'a'); });
+            s.fork([&] { waits(2h, 'b'); });
+            s.fork([&] { waits(3h, 'c'); });
+            pilfer::sleep_for(4h);
+            stage = 1;
+            stage.notify_one();
+            pilfer::sleep_for(1h);
+            stage.notify_all();
+            s.sync();
+            require(first != wrong, "the first one");
+        };
+        for (const char name : {'a', 'b', 'c'}) {
+            const result r = schedules(1'000, {.strategy = how}, [&] { body(name); });
+            ASSERT_FALSE(r) << name;
+            EXPECT_THAT(r.message, HasSubstr("the first one"));
+            EXPECT_EQ(schedules(1, {.replay = r.schedule}, [&] { body(name); }).message, r.message);
+        }
+        EXPECT_TRUE(schedules(1'000, {.strategy = how}, [&] { body('d'); }));
+    }
 }
 
 TEST(test_atomic, wait_of_a_thread_ends_by_the_value) {

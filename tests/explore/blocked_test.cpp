@@ -3,10 +3,14 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
+#include <cstddef>
+#include <memory>
 #include <mutex>
 #include <stdexcept>
+#include <string>
 #include <thread>
 
 #include <pilfer/pilfer.hpp>
@@ -113,6 +117,42 @@ TEST(endless_computation, is_reported) {
     EXPECT_THAT(r.message, HasSubstr("task 1 computes without a step"));
     EXPECT_THAT(r.message, HasSubstr("pilfer::test::atomic"));
     EXPECT_THAT(r.trace, HasSubstr("task 1 forks task 2"));
+}
+
+#if !defined(PILFER_SANITIZED) // a sanitizer's allocator is a part of the program
+
+/// Nearly always inside of the allocator, whose locks the rest of the program needs.
+TEST(endless_computation, leaves_the_allocator_to_others) {
+    for (int i = 0; i < 10; ++i) {
+        const result r = schedules(10, {.patience = 30ms}, [] {
+            const std::atomic<bool> over{false};
+            std::array<std::unique_ptr<std::string>, 200> kept;
+            for (std::size_t n = 0; !over; ++n) {
+                kept[n % kept.size()] = std::make_unique<std::string>(2'000 + n * 7'919 % 9'000, 'x');
+            }
+        });
+        ASSERT_FALSE(r);
+        EXPECT_THAT(r.message, HasSubstr("task 1 computes without a step"));
+    }
+}
+
+#endif
+
+TEST(computing_task, goes_on_if_it_makes_a_step_in_the_last_moment) {
+    using clock = std::chrono::steady_clock;
+    int reported = 0;
+    for (const auto longer : {-3ms, -2ms, -1ms, 0ms, 1ms, 2ms, 3ms}) { // around the end of the patience
+        const result r = schedules(20, {.patience = 16ms, .minimise = false}, [&] {
+            for (const auto end = clock::now() + 16ms + longer; clock::now() < end;) {
+            }
+            pilfer::join([] {}, [] {});
+        });
+        reported += r ? 0 : 1;
+        if (!r) {
+            EXPECT_THAT(r.message, HasSubstr("computes without a step"));
+        }
+    }
+    EXPECT_TRUE(schedules(100, [] { pilfer::join([] {}, [] {}); })) << "after " << reported << " reports";
 }
 
 TEST(slow_task, is_not_reported) {
