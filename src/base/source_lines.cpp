@@ -3,6 +3,8 @@
 #if defined(PILFER_TEST)
 
 #include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -13,6 +15,7 @@
 #include <cstdlib>
 #include <sstream>
 
+#include "base/clock.hpp"
 #include "base/symbols.hpp"
 
 extern "C" char** environ; // NOLINT(readability-redundant-declaration): unistd.h has it only with _GNU_SOURCE
@@ -31,8 +34,9 @@ constexpr std::size_t addresses_at_once = 2'000;
     return out.str();
 }
 
-/// The standard output of a program; empty if it cannot be run.
-[[nodiscard]] std::string output_of(std::vector<std::string> command) {
+/// The standard output of a program; empty if it cannot be run. If it takes longer than `most` nanoseconds it
+/// is killed, and what it has written so far is returned.
+[[nodiscard]] std::string output_of(std::vector<std::string> command, std::uint64_t most) {
     std::vector<char*> arguments;
     arguments.reserve(command.size() + 1);
     for (std::string& a : command) {
@@ -56,12 +60,24 @@ constexpr std::size_t addresses_at_once = 2'000;
     close(ends[1]);
     std::string text;
     if (error == 0) {
+        constexpr std::uint64_t look = 100'000'000;
+        const std::uint64_t start = kernel_now_ns();
         char piece[4096];
         for (;;) {
-            const ssize_t n = read(ends[0], piece, sizeof piece);
-            if (n > 0) {
-                text.append(piece, static_cast<std::size_t>(n));
-            } else if (n == 0 || errno != EINTR) {
+            pollfd end{ends[0], POLLIN, 0};
+            const int comes = poll(&end, 1, static_cast<int>(look / 1'000'000));
+            if (comes > 0) {
+                const ssize_t n = read(ends[0], piece, sizeof piece);
+                if (n > 0) {
+                    text.append(piece, static_cast<std::size_t>(n));
+                } else if (n == 0 || errno != EINTR) {
+                    break;
+                }
+            } else if (comes < 0 && errno != EINTR) {
+                break;
+            }
+            if (kernel_now_ns() - start > most) {
+                (void)kill(child, SIGKILL);
                 break;
             }
         }
@@ -132,11 +148,19 @@ void source_lines::learn(const std::vector<const void*>& addresses) {
             const std::size_t to = std::min(from + addresses_at_once, all.size());
             // The child's /proc/self is another program.
             const std::string file = !path.empty() ? path : "/proc/" + std::to_string(getpid()) + "/exe";
-            std::vector<std::string> command{"addr2line", "-a", "-i", "-f", "-C", "-e", file};
+            std::vector<std::string> command{"", "-a", "-i", "-f", "-C", "-e", file};
             for (std::size_t i = from; i < to; ++i) {
                 command.push_back(command_address(all[i]));
             }
-            std::istringstream lines(output_of(std::move(command)));
+            // LLVM's first: that of binutils 2.40 misses calls that clang++ has inlined.
+            std::string text;
+            for (const char* const name : {"llvm-addr2line", "llvm-addr2line-19", "addr2line"}) {
+                command.front() = name;
+                if (text = output_of(command, m_most); !text.empty()) {
+                    break;
+                }
+            }
+            std::istringstream lines(text);
             std::vector<source_line>* here = nullptr;
             for (std::string line; std::getline(lines, line);) {
                 if (line.compare(0, 2, "0x") == 0) {

@@ -77,6 +77,7 @@ std::vector<user_frame> user_frames(const void* const* return_addresses, std::si
     for (std::size_t i = 0; i < depth && found.size() < most; ++i) {
         const std::string& name = all.name(return_addresses[i]);
         const std::vector<os::source_line>& lines = all.lines.at(return_addresses[i]);
+        const std::size_t before = found.size();
         for (const os::source_line& l : lines) {
             if (found.size() < most && !is_of_library(l.function) && !is_file_of_library(l.file)) {
                 const bool is_inlined = &l != &lines.back();
@@ -84,7 +85,8 @@ std::vector<user_frame> user_frames(const void* const* return_addresses, std::si
                                  l.file.substr(l.file.rfind('/') + 1) + ":" + std::to_string(l.line)});
             }
         }
-        if (lines.empty() && !is_of_library(name) && !name.starts_with('?')) {
+        // Of a call that the compiler has inlined, addr2line may know the library's line only.
+        if (found.size() == before && !is_of_library(name) && !name.starts_with('?')) {
             found.push_back({name, ""});
         }
     }
