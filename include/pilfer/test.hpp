@@ -53,7 +53,8 @@ struct options {
     /// A failing schedule is repeated without each of its preemptions in turn, as long as it fails.
     bool minimise = true;
     /// The steps of a failure, and the waits of a deadlock, name files and lines. It needs a program with
-    /// debug information (-g), and the command addr2line, which is run once. Otherwise they name functions.
+    /// debug information (-g), and the command llvm-addr2line or addr2line, which gets a minute. Otherwise
+    /// they name functions.
     bool lines = true;
     /// result::schedule of an earlier call: only that one runs. It fails if it does not fit the program.
     /// Empty: the environment variable PILFER_SCHEDULE, if it is set.

@@ -20,11 +20,12 @@ struct source_line {
     unsigned line = 0;
 };
 
-/// Asks llvm-addr2line or addr2line, which read what a compiler wrote for debuggers (-g). Without these programs,
-/// or without -g, no line is known. Keeps what it has learned.
+/// Asks llvm-addr2line or addr2line, which read what a compiler wrote for debuggers (-g). Without these
+/// programs, or without -g, no line is known. Keeps what it has learned.
 class source_lines {
 public:
-    /// A run of the program that takes longer than `most` nanoseconds is ended, and then its lines are unknown.
+    /// A run of the program that takes longer than `most` nanoseconds is ended, and then its lines are
+    /// unknown.
     explicit source_lines(std::uint64_t most = 60'000'000'000) noexcept : m_most(most) {}
     /// Asks for the lines of these return addresses at once: one run of the program for each loaded file.
     /// Throws std::bad_alloc.

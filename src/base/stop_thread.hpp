@@ -21,8 +21,9 @@ void may_be_stopped() noexcept;
 /// The thread that stop_thread() has stopped last goes on.
 void let_thread_go() noexcept;
 
-/// The code whose locks a process needs to go on: the C library with its allocator, the loader, and allocators
-/// in libraries of their own. By the names of the loaded files, so not of a program that contains them.
+/// The code whose locks a process needs to go on: the C library with its allocator, the loader, and
+/// allocators in libraries of their own. By the names of the loaded files, so not of a program that contains
+/// them.
 class code_with_locks {
 public:
     code_with_locks() noexcept;

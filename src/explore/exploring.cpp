@@ -164,8 +164,8 @@ void exploring::watch(std::uint64_t most) noexcept {
 /// The thread is stopped for good first, so that no task can go on as the caller of explore() goes on. False:
 /// it has made a step meanwhile.
 ///
-/// A computing thread may hold a lock of the allocator or the loader at any moment, and whoever needs that lock
-/// later would wait for ever. So it is stopped elsewhere, as far as it ever is elsewhere.
+/// A computing thread may hold a lock of the allocator or the loader at any moment, and a thread that needs
+/// that lock later would wait for ever. So it is stopped elsewhere, as far as it ever is elsewhere.
 bool exploring::holds_its_thread(bool blocked, std::uint64_t moved) noexcept {
     std::array<const void*, most_frames> frames{};
     unsigned depth = 0;
@@ -175,7 +175,8 @@ bool exploring::holds_its_thread(bool blocked, std::uint64_t moved) noexcept {
             if (m_answered.load(acq) != 0) {
                 return false; // the thread has ended
             }
-            os::write_error("pilfer: a task holds its thread in a test of schedules, and cannot be stopped\n");
+            os::write_error(
+                "pilfer: a task holds its thread in a test of schedules, and cannot be stopped\n");
             std::abort();
         }
         if (m_moves.load(rlx) != moved || !m_runs.load(rlx)) {
@@ -460,7 +461,8 @@ void exploring::notify(const void* object, bool all) noexcept {
     for (const std::size_t i : m_places) {
         ends.push_back(m_notified[i]);
     }
-    std::erase_if(m_notified, [&](notified* n) { return std::find(ends.begin(), ends.end(), n) != ends.end(); });
+    std::erase_if(m_notified,
+                  [&](notified* n) { return std::find(ends.begin(), ends.end(), n) != ends.end(); });
     for (notified* const n : ends) {
         make_runnable(*n);
     }

@@ -69,8 +69,8 @@ TEST_F(commands, that_never_end_are_ended) {
 }
 
 TEST_F(commands, that_write_nonsense_give_no_line) {
-    for (const char* const text : {"", "\\n\\n\\n", "f\\nx.cpp:12\\n", "0x12\\n", "0xzz\\nf\\n", "0x1\\nf\\nx.cpp\\n",
-                                   "0x1\\nf\\n:\\n"}) {
+    for (const char* const text : {"", "\\n\\n\\n", "f\\nx.cpp:12\\n", "0x12\\n", "0xzz\\nf\\n",
+                                   "0x1\\nf\\nx.cpp\\n", "0x1\\nf\\n:\\n"}) {
         command("llvm-addr2line", "printf '" + std::string(text) + "'");
         only_folder();
         source_lines lines;
