@@ -146,15 +146,15 @@ TEST(journal_file, that_is_none_is_refused_and_stays) {
 }
 
 TEST(journal_file, that_cannot_be_used_is_named) {
-    EXPECT_THAT(error_of("/nowhere/at/all"),
-                testing::HasSubstr("/nowhere/at/all cannot be opened: No such"));
+    EXPECT_THAT(error_of("/nowhere/at/all"), testing::HasSubstr("/nowhere/at/all cannot be opened: No such"));
     EXPECT_THAT(error_of(std::filesystem::temp_directory_path().string()),
                 testing::HasSubstr("cannot be opened: Is a directory"));
     EXPECT_THAT(error_of(""), testing::HasSubstr("cannot be opened"));
     EXPECT_THAT(error_of("/dev/null"), testing::HasSubstr("is no regular file"));
     const temporary_file pipe;
     ASSERT_EQ(mkfifo(pipe.path.c_str(), 0600), 0);
-    EXPECT_THAT(error_of(pipe.path), testing::HasSubstr("is no regular file")) << "without a wait for a writer";
+    EXPECT_THAT(error_of(pipe.path), testing::HasSubstr("is no regular file"))
+        << "without a wait for a writer";
 }
 
 TEST(journal_file, of_a_link_is_the_file_behind_it) {
@@ -200,7 +200,8 @@ TEST(journal_file, is_not_open_in_programs_that_a_task_starts) {
     const temporary_file file;
     journal j(true, facts.parts());
     (void)j.open(file.path, facts, check_text);
-    const std::string command = "! readlink /proc/self/fd/* /proc/$$/fd/* 2>/dev/null | grep -qF " + file.path;
+    const std::string command =
+        "! readlink /proc/self/fd/* /proc/$$/fd/* 2>/dev/null | grep -qF " + file.path;
     EXPECT_EQ(std::system(command.c_str()), 0) << "a program that outlives the job would keep the lock";
 }
 

@@ -143,9 +143,15 @@ private:
             if (size > m_left.size() / (is_plain<T> ? sizeof(T) : 1)) {
                 PILFER_THROW(archive_error("too few bytes"));
             }
-            value.reserve(static_cast<std::size_t>(is_plain<T> ? size : 0));
-            for (std::uint64_t i = 0; i < size; ++i) {
-                value.push_back(take<T>());
+            if constexpr (is_plain<T> && std::is_default_constructible_v<T>) {
+                // One copy, because large results are read twice.
+                value.resize(static_cast<std::size_t>(size));
+                read(value.data(), value.size() * sizeof(T));
+            } else {
+                value.reserve(static_cast<std::size_t>(is_plain<T> ? size : 0));
+                for (std::uint64_t i = 0; i < size; ++i) {
+                    value.push_back(take<T>());
+                }
             }
         } else if constexpr (is_plain<T>) {
             write(value.data(), value.size() * sizeof(T));

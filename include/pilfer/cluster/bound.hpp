@@ -35,8 +35,9 @@ public:
     /// session, or if Better calls a value better than itself, and std::bad_alloc.
     explicit bound(T worst) : bound_word(typeid(bound).name(), bits_of(worst)) {
         if (Better{}(worst, worst)) {
-            PILFER_THROW(usage_error("pilfer::cluster: the order of a bound calls a value better than itself: "
-                                     "use std::less, not std::less_equal"));
+            PILFER_THROW(
+                usage_error("pilfer::cluster: the order of a bound calls a value better than itself: "
+                            "use std::less, not std::less_equal"));
         }
     }
 

@@ -36,8 +36,8 @@ public:
         }
         return false;
     }
-    /// Takes the value of another rank if it is better. If neither is, as for 0.0 and -0.0, all ranks keep the
-    /// one whose bits are the smaller number. True if it was taken.
+    /// Takes the value of another rank if it is better. If neither is, as for 0.0 and -0.0, all ranks keep
+    /// the one whose bits are the smaller number. True if it was taken.
     bool learn(std::uint64_t value) noexcept {
         std::uint64_t now = m_bits.load(rlx);
         while (is_better(value, now) || (value < now && !is_better(now, value))) {

@@ -56,7 +56,8 @@ public:
     /// All bytes after the last whole record are cut off. A job that was killed may have the lock for a
     /// moment longer, so this waits for it. Throws std::runtime_error with the path and the reason.
     [[nodiscard]] std::vector<saved_part> open(const std::string& path, const journal_facts& facts,
-                                               check_function check, std::chrono::milliseconds patience = std::chrono::seconds(5));
+                                               check_function check,
+                                               std::chrono::milliseconds patience = std::chrono::seconds(5));
     /// A part has ended, on this rank or on another one. On rank 0 it is in the file when this returns. If
     /// the file cannot be written, says so once, and the run goes on without it.
     void keep(saved_part&& p);
