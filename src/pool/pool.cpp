@@ -2,6 +2,7 @@
 #include <pilfer/pool.hpp>
 #include <pilfer/yield.hpp>
 
+#include <pilfer/detail/base/race.hpp>
 #include <pilfer/detail/base/raw_lock.hpp>
 
 #include <atomic>
@@ -257,7 +258,10 @@ pool::~pool() {
     delete m_core;
 }
 
-unsigned pool::workers() const noexcept { return m_core->active(); }
+unsigned pool::workers() const noexcept {
+    detail::race::cannot_follow("the number of workers, of which a pool has one here");
+    return m_core->active();
+}
 
 unsigned pool::resize(unsigned n) { return m_core->threads.resize(n); }
 

@@ -77,6 +77,8 @@ address_map pairs; // of instructions whose race is known
 
 bool over = false;
 bool edges_used = false;
+bool reader_left_out = false; // before there were edges
+bool readers_before_edges = false;
 bool locks_used = false;
 bool depth_first = true; // no task that waited has let another one pass
 bool readers_lost = false;
@@ -85,6 +87,11 @@ const char* not_followed[16];
 unsigned not_followed_count = 0;
 std::uint64_t kept = 0;
 std::uint32_t next_sweep = 2'000'000;
+
+constexpr unsigned most_relaxed = 4096;
+atomic_change relaxed_sites[most_relaxed];
+unsigned relaxed_count = 0;
+address_map relaxed_known;
 
 constexpr unsigned most_races = 512;
 race_found* races = nullptr;
@@ -98,6 +105,13 @@ constinit thread_local std::uintptr_t known_thread = 0;
 void note_thread(std::uintptr_t pointer) noexcept {
     if (const unsigned i = thread_count.fetch_add(1); i < sizeof threads / sizeof threads[0]) {
         threads[i] = pointer;
+    }
+}
+
+void uses_edges() noexcept {
+    if (!edges_used) {
+        edges_used = true;
+        readers_before_edges = reader_left_out;
     }
 }
 
@@ -375,6 +389,7 @@ void access_slowly(fiber& f, cell& c, std::uint8_t bytes, bool write, std::uint6
             }
         } else if (one_reader && within(other.locks, f.locks)) {
             need = static_cast<std::uint8_t>(need & ~both);
+            reader_left_out = true;
         }
         if (bytes_of(e) != 0) {
             kept_entries[n++] = e;
@@ -634,6 +649,9 @@ findings found() noexcept {
     f.count = race_count;
     f.more = more_races;
     f.edges = edges_used;
+    f.readers_before_edges = readers_before_edges;
+    f.relaxed = relaxed_sites;
+    f.relaxed_count = relaxed_count;
     f.locks = locks_used;
     f.readers_lost = readers_lost;
     f.given_up = all.given_up();
@@ -735,11 +753,31 @@ void note_site(std::uint32_t s, std::uint32_t calls_here, std::uint64_t site) no
 
 } // namespace
 
+namespace {
+/// Forks a strand whose order is told by edges alone.
+[[nodiscard]] strand apart(fiber& f, how kind, std::uint64_t site) noexcept {
+    uses_edges();
+    const std::uint32_t made = all.edge_from(f.strand, f.edges, 0);
+    const std::uint32_t child = all.start(f.strand, made, kind);
+    note_site(child, record_calls(f), site);
+    pin(child);
+    begin_strand(f, all.after(f.strand, f.edges, how::rest));
+    note_site(f.strand, all[child].calls, all[child].site);
+    return child;
+}
+} // namespace
+
 strand fork(block& b, how kind) noexcept {
     const inside inner;
     fiber* const f = inner.checked();
     if (f == nullptr) {
         return 0;
+    }
+    if (b.join != 0 && all[f->strand].inner != b.join) {
+        // The block of a task further out, or one with another one open inside of it: its order is one of
+        // edges.
+        const strand child = apart(*f, kind, reinterpret_cast<std::uint64_t>(__builtin_return_address(0)));
+        return child;
     }
     std::uint32_t child = 0;
     std::uint32_t rest = 0;
@@ -769,14 +807,7 @@ strand fork_apart() noexcept {
     if (f == nullptr) {
         return 0;
     }
-    edges_used = true;
-    const std::uint32_t made = all.edge_from(f->strand, f->edges, 0);
-    const std::uint32_t child = all.start(f->strand, made, how::async);
-    note_site(child, record_calls(*f), reinterpret_cast<std::uint64_t>(__builtin_return_address(0)));
-    pin(child);
-    begin_strand(*f, all.after(f->strand, f->edges, how::rest));
-    note_site(f->strand, all[child].calls, all[child].site);
-    return child;
+    return apart(*f, how::async, reinterpret_cast<std::uint64_t>(__builtin_return_address(0)));
 }
 
 void join(block& b) noexcept {
@@ -792,19 +823,29 @@ void join(block& b) noexcept {
         return;
     }
     const std::uint32_t edges = all.both(f->edges, all[join].edges);
-    if (all.in_series(f->strand, join)) {
+    if (all[f->strand].inner == join) {
         begin_strand(*f, join);
         f->edges = edges;
         return;
     }
-    // Blocks that overlap, or one that was shared with a task further below: an edge.
-    edges_used = true;
-    f->edges = all.both(edges, all.edge_from(join, all[join].edges, 0));
+    // Blocks that overlap: an edge, which leaves out what was forked in the blocks inside of it.
+    uses_edges();
+    std::uint32_t inside = all[f->strand].inner;
+    while (inside != 0 && all[inside].inner != join) {
+        inside = all[inside].inner;
+    }
+    const std::uint32_t end = inside != 0 ? all.end_of(join, inside) : join;
+    f->edges = all.both(edges, all.edge_from(end, all[join].edges, 0));
     begin_strand(*f, all.after(f->strand, f->edges, how::joined));
+    if (inside != 0) {
+        all[inside].inner = all[join].inner;
+    } else {
+        cannot_follow("a scope that another task ended");
+    }
 }
 
 running::running(strand child, const block* b) noexcept
-    : m_before(0), m_edges_before(0), m_child(0), m_join(b != nullptr ? b->join : 0) {
+    : m_before(0), m_edges_before(0), m_locks(0), m_child(0), m_join(b != nullptr ? b->join : 0) {
     const inside inner;
     fiber* const f = inner.fiber_here;
     if (f == nullptr) {
@@ -812,6 +853,8 @@ running::running(strand child, const block* b) noexcept
     }
     m_before = f->strand;
     m_edges_before = f->edges;
+    m_locks = f->locks;
+    f->locks = 0; // a lock that its parent holds excludes no other child
     pin(m_before);
     m_child = child;
     if (m_before == 0 && child != 0) {
@@ -829,8 +872,11 @@ running::~running() {
         return;
     }
     if (m_join != 0 && f->strand != 0) {
-        all[m_join].edges = all.both(all[m_join].edges, f->edges);
+        const bool is_apart = all[f->strand].part != all[m_join].part;
+        const std::uint32_t edges = is_apart ? all.edge_from(f->strand, f->edges, 0) : f->edges;
+        all[m_join].edges = all.both(all[m_join].edges, edges);
     }
+    f->locks = m_locks;
     unpin(m_child);
     unpin(m_before);
     clear(*f, stack_of_caller(__builtin_frame_address(0)));
@@ -850,13 +896,15 @@ unseen::~unseen() {
 }
 
 namespace {
-void release(const void* object, bool first) noexcept {
+void release(const void* object, bool first, bool of_guard) noexcept {
     const inside here;
     fiber* const f = here.checked();
     if (f == nullptr || f->unseen != 0) {
         return;
     }
-    edges_used = true;
+    if (!of_guard) {
+        uses_edges();
+    }
     std::uint32_t& known = object_edges[reinterpret_cast<std::uintptr_t>(object)];
     if (first) {
         known = 0;
@@ -867,8 +915,9 @@ void release(const void* object, bool first) noexcept {
 }
 } // namespace
 
-void release(const void* object) noexcept { release(object, false); }
-void release_first(const void* object) noexcept { release(object, true); }
+void release(const void* object) noexcept { release(object, false, false); }
+void release_first(const void* object) noexcept { release(object, true, false); }
+void release_guard(const void* guard) noexcept { release(guard, true, true); }
 
 void acquire(const void* object) noexcept {
     const inside here;
@@ -876,7 +925,34 @@ void acquire(const void* object) noexcept {
     if (f == nullptr || f->unseen != 0) {
         return;
     }
-    f->edges = all.both(f->edges, object_edges[reinterpret_cast<std::uintptr_t>(object)]);
+    const std::uint32_t known = object_edges[reinterpret_cast<std::uintptr_t>(object)];
+    if (known == 0 || all.in_series(all.from(known), f->strand)) {
+        return; // what follows one strand alone, or what an order by forks holds already
+    }
+    uses_edges();
+    f->edges = all.both(f->edges, known);
+}
+
+void relaxed_change(std::uint64_t site) noexcept {
+    static atomic_change seen[256];
+    const fiber* const f = running_fiber;
+    if (edges_used || f == nullptr || f->strand == 0) {
+        return;
+    }
+    const atomic_change now{site, f->top->returns_to};
+    atomic_change& last = seen[(site ^ site >> 8 ^ now.returns_to) % 256];
+    if (last.site == now.site && last.returns_to == now.returns_to) {
+        return;
+    }
+    const inside here;
+    last = now;
+    std::uint32_t& known = relaxed_known[(site * 0x9E3779B97F4A7C15U ^ now.returns_to) | 1];
+    if (known == 0 && relaxed_count < most_relaxed) {
+        known = 1;
+        relaxed_sites[relaxed_count++] = now;
+    } else if (known == 0) {
+        uses_edges();
+    }
 }
 
 void locks(const void* lock) noexcept {
@@ -911,9 +987,12 @@ void unlocks(const void* lock) noexcept {
         return;
     }
     lock_set s{};
+    bool gone = false; // once: others of a recursive lock stay
     for (std::uint32_t i = 0; i < lock_sets[f->locks].count; ++i) {
-        if (lock_sets[f->locks].at[i] != reinterpret_cast<std::uintptr_t>(lock)) {
+        if (gone || lock_sets[f->locks].at[i] != reinterpret_cast<std::uintptr_t>(lock)) {
             s.at[s.count++] = lock_sets[f->locks].at[i];
+        } else {
+            gone = true;
         }
     }
     f->locks = number_of(s);
@@ -937,6 +1016,19 @@ making_thread::~making_thread() { makes_own = false; }
 void thread_begins() noexcept {
     if (!makes_own) {
         outside.fetch_add(1);
+    }
+}
+
+void fence(bool acquires, bool releases) noexcept {
+    static const char order = 0;
+    if (running_fiber != nullptr) {
+        cannot_follow("fences, each of which counts as an edge to all later ones");
+        if (releases) {
+            release(&order);
+        }
+        if (acquires) {
+            acquire(&order);
+        }
     }
 }
 

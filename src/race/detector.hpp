@@ -73,12 +73,20 @@ struct race_found {
     side first, second;
 };
 
+/// The instruction of an atomic change that is no edge, and its caller.
+struct atomic_change {
+    std::uint64_t site;
+    std::uint64_t returns_to;
+};
+
 /// The results, for the report.
 struct findings {
     const race_found* races;
     unsigned count;
     std::uint64_t more;
-    bool edges, locks, readers_lost;
+    bool edges, locks, readers_lost, readers_before_edges;
+    const atomic_change* relaxed;
+    unsigned relaxed_count;
     std::uint64_t given_up;
     unsigned outside_threads;
     const char* const* not_followed;
@@ -98,6 +106,11 @@ void stop() noexcept;
 void access(fiber& f, std::uintptr_t at, std::size_t size, bool writes, std::uint64_t site) noexcept;
 /// A call of the running task has returned: goes on with the segment of its caller, if that is still good.
 void returned(fiber& f) noexcept;
+/// As release(), by whoever makes a static local: an edge only to tasks that have no order by forks.
+void release_guard(const void* guard) noexcept;
+/// An atomic operation that is no edge, but what others read may depend on the schedule.
+void relaxed_change(std::uint64_t site) noexcept;
+void fence(bool acquires, bool releases) noexcept;
 /// New memory: nothing has been done to it.
 void forget(std::uintptr_t at, std::size_t size) noexcept;
 [[nodiscard]] fiber* make_fiber(bool of_thread) noexcept;

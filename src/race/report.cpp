@@ -147,11 +147,23 @@ void add_side(std::string& to, const line_table& lines, const side& s, const cha
     return bytes;
 }
 
-[[nodiscard]] std::string promise(const findings& f) {
+[[nodiscard]] std::string promise(const findings& f, const line_table& lines, bool local) {
     std::string why;
     const auto add = [&why](const char* reason) { why += (why.empty() ? "" : ", ") + std::string(reason); };
     if (f.edges) {
         add("futures, waits or atomic operations order tasks");
+    }
+    if (f.readers_before_edges) {
+        add("parallel readers before these, of which the first ones are remembered");
+    }
+    for (unsigned i = 0; !f.edges && i < f.relaxed_count; ++i) {
+        if (owner(lines, stack_of{{f.relaxed[i].site, f.relaxed[i].returns_to}, 2}) != whose::library) {
+            add("relaxed atomic operations");
+            break;
+        }
+    }
+    if (local) {
+        add("thread-local objects that tasks share, which were not looked at");
     }
     if (f.locks) {
         add("locks");
@@ -184,16 +196,22 @@ int write_report(const findings& f) {
             }
         }
     }
+    for (unsigned i = 0; i < f.relaxed_count; ++i) {
+        lines.ask(f.relaxed[i].site);
+        lines.ask(f.relaxed[i].returns_to);
+    }
     const bool known = lines.look_up();
     const std::uintptr_t local = thread_local_bytes();
     std::string text;
     unsigned races = 0;
+    bool any_local = false;
     for (unsigned i = 0; i < f.count; ++i) {
         const race_found& r = f.races[i];
         bool hidden =
             owner(lines, r.first.stack) == whose::library || owner(lines, r.second.stack) == whose::library;
-        for (unsigned t = 0; t < f.thread_count; ++t) {
-            hidden = hidden || (r.first.address < f.threads[t] && f.threads[t] - r.first.address <= local);
+        for (unsigned t = 0; t < f.thread_count && !hidden; ++t) {
+            hidden = r.first.address < f.threads[t] && f.threads[t] - r.first.address <= local;
+            any_local = any_local || hidden;
         }
         if (hidden && std::getenv("PILFER_RACE_ALL") == nullptr) {
             continue;
@@ -208,10 +226,10 @@ int write_report(const findings& f) {
                 "shown\n";
     }
     if (races == 0) {
-        text += "pilfer race: no race " + promise(f) + "\n";
+        text += "pilfer race: no race " + promise(f, lines, any_local) + "\n";
     } else {
         text += "pilfer race: " + std::to_string(races) + (races == 1 ? " race" : " races") +
-                "; there may be others, but not " + promise(f) + "\n";
+                "; there may be others, but not " + promise(f, lines, any_local) + "\n";
     }
     const char* const path = std::getenv("PILFER_RACE_REPORT");
     std::FILE* const to = path != nullptr && *path != '\0' ? std::fopen(path, "w") : stderr;

@@ -18,6 +18,7 @@ std::uint32_t strands::make(std::uint32_t parent, std::uint32_t edges, how kind)
     strand_record& r = m_all[s];
     r = {};
     r.parent = parent;
+    r.inner = parent != 0 ? m_all[parent].inner : 0;
     r.depth = parent != 0 ? m_all[parent].depth + 1 : 0;
     r.part = parent != 0 ? m_all[parent].part : 0;
     r.edges = edges;
@@ -30,6 +31,7 @@ std::uint32_t strands::make(std::uint32_t parent, std::uint32_t edges, how kind)
 std::uint32_t strands::start(std::uint32_t parent, std::uint32_t edges, how kind) noexcept {
     const std::uint32_t s = make(parent, edges, kind);
     m_all[s].part = ++m_parts;
+    m_all[s].inner = 0;
     insert(0, m_last[0], s);
     insert(1, m_last[1], s);
     return s;
@@ -49,10 +51,19 @@ void strands::fork(std::uint32_t parent, std::uint32_t edges, how child_is, how 
     }
     child = make(parent, edges, child_is);
     rest = make(parent, edges, rest_is);
+    m_all[child].inner = 0;
+    m_all[rest].inner = join;
     insert(0, parent, rest);
     insert(0, parent, child);
     insert(1, parent, child);
     insert(1, parent, rest);
+}
+
+std::uint32_t strands::end_of(std::uint32_t join, std::uint32_t inside) noexcept {
+    const std::uint32_t s = make(join, 0, how::call);
+    insert(0, m_all[m_all[inside].parent].order[0].previous, s);
+    insert(1, m_all[join].order[1].previous, s);
+    return s;
 }
 
 void strands::give(std::uint32_t s) noexcept {

@@ -31,6 +31,8 @@ struct strand_record {
     std::uint32_t part;  ///< Strands of two parts are ordered by edges only.
     std::uint32_t edges; ///< at its beginning, or for a join what its children bring
     std::uint32_t born;  ///< the number of edges when it began
+    std::uint32_t
+        inner; ///< the join of the innermost block that its task has open; of a join: of the block around
     std::uint32_t calls; ///< the calls around its fork
     std::uint64_t site;
     how kind;
@@ -60,6 +62,9 @@ public:
     /// Forks: a child and the rest of `parent`. Before the first fork of a block, `join` is 0 and made, too.
     void fork(std::uint32_t parent, std::uint32_t edges, how child_is, how rest_is, std::uint32_t& child,
               std::uint32_t& rest, std::uint32_t& join) noexcept;
+    /// The strand to which an edge leads from all that was forked in the block of `join`, and from nothing
+    /// that was forked in the block of `inside`, which is the next one within.
+    [[nodiscard]] std::uint32_t end_of(std::uint32_t join, std::uint32_t inside) noexcept;
     void give(std::uint32_t s) noexcept;
     /// Strands were given, and their numbers may come again.
     void forget_answers() noexcept {
@@ -81,6 +86,10 @@ public:
 
     [[nodiscard]] std::uint32_t edge_from(std::uint32_t s, std::uint32_t one, std::uint32_t two) noexcept;
     [[nodiscard]] std::uint32_t both(std::uint32_t one, std::uint32_t two) noexcept;
+    /// The strand that an edge starts from; 0: several.
+    [[nodiscard]] std::uint32_t from(std::uint32_t e) noexcept {
+        return m_edges[e].one == 0 && m_edges[e].two == 0 ? m_edges[e].from : 0;
+    }
     [[nodiscard]] std::uint32_t edge_count() const noexcept { return m_edges.end(); }
     /// Searches that were given up, and taken for an order.
     [[nodiscard]] std::uint64_t given_up() const noexcept { return m_given_up; }

@@ -159,9 +159,15 @@ constexpr int acquires =
     1 << __ATOMIC_CONSUME | 1 << __ATOMIC_ACQUIRE | 1 << __ATOMIC_ACQ_REL | 1 << __ATOMIC_SEQ_CST;
 constexpr int releases = 1 << __ATOMIC_RELEASE | 1 << __ATOMIC_ACQ_REL | 1 << __ATOMIC_SEQ_CST;
 
-[[gnu::always_inline]] inline void before_atomic(const volatile void* at, int order) noexcept {
-    if (race::running_fiber != nullptr && (releases >> (order & 15) & 1) != 0) [[unlikely]] {
+[[gnu::always_inline]] inline void before_atomic(const volatile void* at, int order,
+                                                 std::uint64_t site) noexcept {
+    if (race::running_fiber == nullptr) {
+        return;
+    }
+    if ((releases >> (order & 15) & 1) != 0) {
         race::release(const_cast<const void*>(at));
+    } else {
+        race::relaxed_change(site);
     }
 }
 [[gnu::always_inline]] inline void after_atomic(const volatile void* at, int order) noexcept {
@@ -179,7 +185,7 @@ constexpr int releases = 1 << __ATOMIC_RELEASE | 1 << __ATOMIC_ACQ_REL | 1 << __
         return v;                                                                                            \
     }                                                                                                        \
     PILFER_HOOK void __tsan_atomic##bits##_store(volatile type* at, type v, int order) noexcept {            \
-        before_atomic(at, order);                                                                            \
+        before_atomic(at, order, PILFER_SITE);                                                               \
         __atomic_store_n(at, v, __ATOMIC_SEQ_CST);                                                           \
     }                                                                                                        \
     PILFER_CHANGE(bits, type, exchange, __atomic_exchange_n)                                                 \
@@ -198,7 +204,7 @@ constexpr int releases = 1 << __ATOMIC_RELEASE | 1 << __ATOMIC_ACQ_REL | 1 << __
     }
 #define PILFER_CHANGE(bits, type, name, builtin)                                                             \
     PILFER_HOOK type __tsan_atomic##bits##_##name(volatile type* at, type v, int order) noexcept {           \
-        before_atomic(at, order);                                                                            \
+        before_atomic(at, order, PILFER_SITE);                                                               \
         const type was = builtin(at, v, __ATOMIC_SEQ_CST);                                                   \
         after_atomic(at, order);                                                                             \
         return was;                                                                                          \
@@ -206,7 +212,7 @@ constexpr int releases = 1 << __ATOMIC_RELEASE | 1 << __ATOMIC_ACQ_REL | 1 << __
 #define PILFER_COMPARE(bits, type, kind)                                                                     \
     PILFER_HOOK bool __tsan_atomic##bits##_compare_exchange_##kind(volatile type* at, type* expected,        \
                                                                    type v, int order, int failed) noexcept { \
-        before_atomic(at, order);                                                                            \
+        before_atomic(at, order, PILFER_SITE);                                                               \
         const bool done =                                                                                    \
             __atomic_compare_exchange_n(at, expected, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);         \
         after_atomic(at, done ? order : failed);                                                             \
@@ -220,8 +226,9 @@ PILFER_ATOMIC(64, std::uint64_t)
 #undef PILFER_CHANGE
 #undef PILFER_COMPARE
 
-PILFER_HOOK void __tsan_atomic_thread_fence(int) noexcept {
+PILFER_HOOK void __tsan_atomic_thread_fence(int order) noexcept {
     std::atomic_thread_fence(std::memory_order_seq_cst);
+    race::fence((acquires >> (order & 15) & 1) != 0, (releases >> (order & 15) & 1) != 0);
 }
 PILFER_HOOK void __tsan_atomic_signal_fence(int) noexcept {
     std::atomic_signal_fence(std::memory_order_seq_cst);
@@ -397,28 +404,41 @@ PILFER_HOOK int pthread_mutex_unlock(pthread_mutex_t* m) noexcept {
     return real(m);
 }
 
-// A static local is made once, before all of its uses in any schedule. So what its constructor does is not
-// looked at, and needs no edge.
+// pthread_once() and the constructor of a static local are edges to all who find them done: g++ loads a guard
+// by an atomic operation.
+namespace {
+using plain_function = void (*)();
+constinit thread_local plain_function once_function = nullptr;
+constinit thread_local const void* once_object = nullptr;
+void run_once() {
+    const void* const object = once_object;
+    once_function();
+    race::release_guard(object);
+}
+} // namespace
+PILFER_HOOK int pthread_once(pthread_once_t* once, void (*function)()) {
+    static int (*real)(pthread_once_t*, void (*)()) = nullptr;
+    find(real, "pthread_once");
+    once_function = function;
+    once_object = once;
+    const int result = real(once, &run_once);
+    race::acquire(once);
+    return result;
+}
 namespace __cxxabiv1 {
 PILFER_HOOK int __cxa_guard_acquire(__guard* guard) {
     static int (*real)(__guard*) = nullptr;
     find(real, "__cxa_guard_acquire");
     const int makes = real(guard);
-    if (makes != 0) {
-        __tsan_ignore_thread_begin();
+    if (makes == 0) {
+        race::acquire(guard);
     }
     return makes;
 }
 PILFER_HOOK void __cxa_guard_release(__guard* guard) noexcept {
     static void (*real)(__guard*) = nullptr;
     find(real, "__cxa_guard_release");
-    __tsan_ignore_thread_end();
-    real(guard);
-}
-PILFER_HOOK void __cxa_guard_abort(__guard* guard) noexcept {
-    static void (*real)(__guard*) = nullptr;
-    find(real, "__cxa_guard_abort");
-    __tsan_ignore_thread_end();
+    race::release_guard(guard);
     real(guard);
 }
 } // namespace __cxxabiv1

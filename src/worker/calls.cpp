@@ -1,6 +1,8 @@
 // The cold calls that templates make into a worker, handed to the back-end of its pool.
 #include "worker/team.hpp"
 
+#include <pilfer/detail/base/race.hpp>
+
 namespace pilfer {
 inline namespace v0 {
 namespace detail {
@@ -40,6 +42,9 @@ bool backend::may_announce(const scheduler& w) const noexcept {
 }
 
 void count_dropped(worker* w, std::uint64_t tasks) noexcept {
+#if defined(PILFER_RACE)
+    race::cannot_follow(race::left_out);
+#endif
     if (w != nullptr) {
         static_cast<scheduler*>(w)->count.dropped.add(tasks);
     }

@@ -31,3 +31,8 @@ void keep(const T& value) {
     static const ::cases::one name##_case(#name, kind, &name##_planted, &name##_repaired);                   \
     static void name##_planted()
 #define REPAIRED(name) static void name##_repaired()
+/// PROMISES(name, text) { no race that is looked at }: the last line has the text.
+#define PROMISES(name, text)                                                                                 \
+    static void name##_promises();                                                                           \
+    static const ::cases::one name##_case(#name, "promises " text, &name##_promises, &name##_promises);      \
+    static void name##_promises()

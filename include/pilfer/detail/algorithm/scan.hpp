@@ -59,7 +59,8 @@ private:
         piece.start();
         while (first != last) {
             const std::uint64_t left = last - first;
-            if (left > 1 && (piece.splits_unasked() || detail::split_wanted(this_worker(), piece))) {
+            if (left > 1 &&
+                (race::splits_all || piece.splits_unasked() || detail::split_wanted(this_worker(), piece))) {
                 const std::uint64_t middle = last - detail::given_away(left);
                 this->halves(first, middle, last, prefix, piece);
                 return;

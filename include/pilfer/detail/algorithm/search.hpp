@@ -38,9 +38,10 @@ template <class Look>
 void run_search(std::uint64_t first, std::uint64_t last, Look& look, lowest_index& lowest,
                 common_report report, piece_size piece) {
     piece.start();
-    while (first < last && first < lowest.get()) {
+    while (first < last && (race::splits_all || first < lowest.get())) {
         const std::uint64_t left = last - first;
-        if (left > 1 && (piece.splits_unasked() || detail::split_wanted(this_worker(), piece))) {
+        if (left > 1 &&
+            (race::splits_all || piece.splits_unasked() || detail::split_wanted(this_worker(), piece))) {
             const std::uint64_t middle = last - detail::given_away(left);
             auto lower = [&] { detail::run_search(first, middle, look, lowest, report, piece.of_lower()); };
             auto upper = [&] { detail::run_search(middle, last, look, lowest, report, piece.of_upper()); };

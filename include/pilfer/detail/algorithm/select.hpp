@@ -138,7 +138,8 @@ public:
         piece.start();
         while (first != last) {
             const std::uint64_t left = last - first;
-            if (left >= 2 * 64 && (piece.splits_unasked() || detail::split_wanted(this_worker(), piece))) {
+            if (left >= 2 * 64 &&
+                (race::splits_all || piece.splits_unasked() || detail::split_wanted(this_worker(), piece))) {
                 const std::uint64_t middle = last - detail::given_away(left);
                 if (this->run_halves(first, middle, last, piece)) {
                     return;

@@ -63,6 +63,7 @@ public:
 private:
     strand m_before;
     std::uint32_t m_edges_before;
+    std::uint32_t m_locks;
     strand m_child;
     strand m_join;
 };
@@ -74,18 +75,29 @@ PILFER_NOINLINE decltype(auto) in_own_frame(F& f) {
     return f();
 }
 
+/// The running task uses something that is not followed, which is named in the report.
+void cannot_follow(const char* what) noexcept;
+inline constexpr char left_out[] = "tasks that were cancelled or left out after an exception";
+
 /// Calls f(i) for all i from `first` up to `last`. Each call may run in parallel to the others.
 template <class I, class F>
 void each(I first, I last, F f) {
     struct all_of_them {
         block forked;
-        ~all_of_them() { race::join(forked); }
+        bool ended = false;
+        ~all_of_them() {
+            race::join(forked);
+            if (!ended) {
+                race::cannot_follow(left_out);
+            }
+        }
     } all;
     for (; first != last; ++first) {
         const strand one = race::fork(all.forked, how::element);
         const running now(one, &all.forked);
         f(first);
     }
+    all.ended = true;
 }
 
 /// While it lives, accesses of the running task are not looked at.
@@ -130,8 +142,6 @@ public:
     making_thread& operator=(const making_thread&) = delete;
     ~making_thread();
 };
-/// The running task uses something that is not followed, which is named in the report.
-void cannot_follow(const char* what) noexcept;
 
 /// A function on behalf of a caller that waits for it: the caller's strand, on another stack.
 class caller {

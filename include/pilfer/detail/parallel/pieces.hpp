@@ -104,7 +104,11 @@ void over_pieces(std::uint64_t n, grain g, F f) {
 /// The upper half then goes on where the lower one has stopped, as if there had been no split.
 class lower_half {
 public:
-    void ends() noexcept { m_ended.store(true, std::memory_order_release); } // with has_ended()
+    void ends() noexcept {
+        if constexpr (!race::splits_all) {                  // then a lower half never counts as ended
+            m_ended.store(true, std::memory_order_release); // with has_ended()
+        }
+    }
     [[nodiscard]] bool has_ended() const noexcept { return m_ended.load(std::memory_order_acquire); }
 
 private:
@@ -130,7 +134,7 @@ void run_fold(std::uint64_t first, std::uint64_t last, State& state, Fold& fold,
                 below.ends();
             };
             auto upper = [&] {
-                if (!race::splits_all && below.has_ended()) {
+                if (below.has_ended()) {
                     detail::run_fold(middle, last, state, fold, report, piece.of_upper());
                     return;
                 }

@@ -1,0 +1,242 @@
+// What the last line says if a race in another schedule cannot be excluded; and races that need more than
+// forks.
+#include <atomic>
+#include <mutex>
+#include <stdexcept>
+#include <vector>
+
+#include <pilfer/algorithm/scan.hpp>
+#include <pilfer/algorithm/search.hpp>
+#include <pilfer/algorithm/select.hpp>
+
+#include "cases.hpp"
+
+using cases::keep;
+using pilfer::join;
+using pilfer::scope;
+
+PROMISES(child_left_out, "left out after an exception") {
+    int x = 0;
+    try {
+        join([] { throw std::runtime_error("no"); }, [&] { x = 1; }, [&] { x = 2; });
+    } catch (const std::runtime_error&) {
+        x = 3;
+    }
+    keep(x);
+}
+PROMISES(element_left_out, "left out after an exception") {
+    int x = 0;
+    try {
+        pilfer::for_each(0, 9, [&](int i) { i == 0 ? throw std::runtime_error("no") : x = i; });
+    } catch (const std::runtime_error&) {
+        x = 3;
+    }
+    keep(x);
+}
+PROMISES(cancelled, "cancelled") {
+    int x = 0;
+    scope all;
+    all.cancel();
+    all.fork([&] { x = 1; });
+    all.fork([&] { x = 2; });
+    try {
+        all.sync();
+    } catch (const pilfer::stopped&) {
+        x = 3;
+    }
+    keep(x);
+}
+PROMISES(split_by_workers, "the number of workers") {
+    int x = 0;
+    scope all;
+    for (unsigned i = 0; i < pilfer::pool::common().workers(); ++i) {
+        all.fork([&] { x = 1; });
+    }
+    all.sync();
+    keep(x);
+}
+PROMISES(relaxed_value, "relaxed atomic operations") {
+    std::atomic<int> flag{0};
+    int x = 0;
+    join([&] { flag.store(1, std::memory_order_relaxed); },
+         [&] {
+             if (flag.load(std::memory_order_relaxed) == 0) {
+                 x = 2;
+             }
+         });
+    keep(x);
+}
+PROMISES(shared_thread_local, "thread-local objects") {
+    static thread_local int of_thread = 0;
+    int* const shared = &of_thread;
+    keep(shared);
+    join([=] { *shared = 1; }, [=] { *shared = 2; });
+}
+PROMISES(only_forks, "in any schedule") {
+    std::vector<int> from(300, 2);
+    std::vector<int> to(300);
+    keep(pilfer::copy_if(from.begin(), from.end(), to.begin(), [](int x) { return x > 1; }));
+    keep(pilfer::inclusive_scan(from.begin(), from.end(), to.begin()));
+}
+PROMISES(recursive_lock, "locks") {
+    std::recursive_mutex lock;
+    int x = 0;
+    const auto twice = [&] {
+        const std::lock_guard outer(lock);
+        { const std::lock_guard inner(lock); }
+        ++x;
+    };
+    join(twice, twice);
+    keep(x);
+}
+PROMISES(made_once, "in the order of this run") {
+    std::once_flag once;
+    int x = 0;
+    const auto get = [&] {
+        std::call_once(once, [&] { x = 3; });
+        return x;
+    };
+    join(get, get);
+}
+PROMISES(ordered_by_fences, "fences") {
+    std::atomic<bool> ready{false};
+    int x = 0;
+    scope all;
+    all.fork([&] {
+        x = 1;
+        std::atomic_thread_fence(std::memory_order_release);
+        ready.store(true, std::memory_order_relaxed);
+    });
+    while (!ready.load(std::memory_order_relaxed)) {
+        pilfer::yield();
+    }
+    std::atomic_thread_fence(std::memory_order_acquire);
+    x = 2;
+    all.sync();
+    keep(x);
+}
+
+PLANTED(scopes_that_overlap, "sync() of the outer scope while an inner one is open") {
+    int x = 0;
+    int y = 0;
+    scope first;
+    scope second;
+    first.fork([&] { y = 1; });
+    second.spawn([&] { x = 1; }); // races
+    first.sync();
+    x = 2; // races
+    second.sync();
+    keep(x + y);
+}
+REPAIRED(scopes_that_overlap) {
+    int x = 0;
+    int y = 0;
+    scope first;
+    scope second;
+    first.fork([&] { y = 1; });
+    second.spawn([&] { x = 1; });
+    first.sync();
+    y = 2;
+    second.sync();
+    x = 2;
+    keep(x + y);
+}
+
+PLANTED(child_of_a_scope_further_out, "a grandchild that the outer scope waits for") {
+    int x = 0;
+    scope outer;
+    outer.spawn([&] {
+        scope inner;
+        inner.spawn([&] {
+            outer.fork([&] { x = 1; }); // races
+        });
+        inner.sync();
+        x = 2; // races
+    });
+    outer.sync();
+    keep(x);
+}
+REPAIRED(child_of_a_scope_further_out) {
+    int x = 0;
+    scope outer;
+    outer.spawn([&] {
+        scope inner;
+        inner.spawn([&] { outer.fork([&] { x = 1; }); });
+        inner.sync();
+    });
+    outer.sync();
+    x = 2;
+    keep(x);
+}
+
+PLANTED(lock_of_the_parent, "children under a lock that their parent holds") {
+    pilfer::mutex lock;
+    int x = 0;
+    const std::lock_guard hold(lock);
+    join([&] { ++x; },  // races
+         [&] { ++x; }); // races
+    keep(x);
+}
+REPAIRED(lock_of_the_parent) {
+    pilfer::mutex lock;
+    int x = 0;
+    int y = 0;
+    const std::lock_guard hold(lock);
+    join([&] { ++x; }, [&] { ++y; });
+    keep(x + y);
+}
+
+namespace {
+
+int made = 0;
+int first_number() {
+    static const int number = ++made; // races
+    return number;
+}
+int second_number() {
+    static const int number = ++made; // races
+    return number;
+}
+const std::vector<int>& numbers() {
+    static const std::vector<int> all(9, 1);
+    return all;
+}
+
+} // namespace
+
+PLANTED(constructors_of_statics, "constructors of two static locals that count in one variable") {
+    join([] { keep(first_number()); }, [] { keep(second_number()); });
+}
+REPAIRED(constructors_of_statics) {
+    join([] { keep(numbers()[1]); }, [] { keep(numbers()[1]); });
+}
+
+PLANTED(predicate_after_a_hit, "a predicate that counts its calls, and the first element is the one") {
+    std::vector<int> v(100, 1);
+    int calls = 0;
+    const auto wanted = [&](int x) {
+        ++calls; // races
+        return x == 1;
+    };
+    keep(pilfer::find_if(v.begin(), v.end(), wanted));
+}
+REPAIRED(predicate_after_a_hit) {
+    std::vector<int> v(100, 1);
+    keep(pilfer::find_if(v.begin(), v.end(), [](int x) { return x == 1; }));
+}
+
+PLANTED(scan_that_counts, "an operation of a scan that counts its calls") {
+    std::vector<int> v(100'000, 1);
+    int calls = 0;
+    const auto add = [&](int a, int b) {
+        ++calls; // races
+        return a + b;
+    };
+    pilfer::inclusive_scan(v.begin(), v.end(), v.begin(), add);
+    keep(calls);
+}
+REPAIRED(scan_that_counts) {
+    std::vector<int> v(1000, 1);
+    pilfer::inclusive_scan(v.begin(), v.end(), v.begin());
+    keep(v);
+}
