@@ -14,7 +14,8 @@ use File::Find;
 my $root = shift // '.';
 chdir $root or die "$root: $!\n";
 
-my %system_rooms = (base => 1, context => 1, race => 1); # race: entry points of a sanitizer for one system
+# race: entry points of a sanitizer for one system; cluster: the file of a journal.
+my %system_rooms = (base => 1, context => 1, race => 1, cluster => 1);
 
 my $system_header = qr{^(?:sys|linux|asm|netinet|arpa)/|^(?:unistd|pthread|sched|signal|fcntl|poll|dlfcn|dirent
     |ucontext|semaphore|syscall|spawn|termios|link|elf|cpuid|numa|numaif|execinfo|mqueue|aio|netdb|pwd|grp|ifaddrs

@@ -16,12 +16,13 @@
 #include <stdexcept>
 #include <string_view>
 #include <system_error>
-#include <thread>
 
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include <pilfer/timer.hpp>
 
 namespace pilfer {
 inline namespace v0 {
@@ -125,7 +126,7 @@ void journal::lock(std::chrono::milliseconds patience) const {
         if (patience <= pause) {
             fail(m_path, "is used by another job; it has not been changed");
         }
-        std::this_thread::sleep_for(pause);
+        sleep_for(pause);
         patience -= pause;
     }
 }
