@@ -46,9 +46,9 @@ private:
 
 /// The user's function in the name of one of the library's templates, as in
 /// `pilfer::detail::task_of<fib(long)::{lambda()#1}>::run(...)`: the first function that is not the library's
-/// and has a closure, else the name as it is.
+/// and has a closure, else the name as it is. clang++ names closures `$_0`.
 [[nodiscard]] std::string short_name(std::string_view name) {
-    for (const std::string_view closure : {"::{lambda(", "::'lambda"}) {
+    for (const std::string_view closure : {"::{lambda(", "::'lambda", "::$_"}) {
         for (std::size_t at = name.find(closure); at != std::string_view::npos;
              at = name.find(closure, at + 1)) {
             // Backwards to the bracket or comma that begins this template argument.
