@@ -1,4 +1,4 @@
-# What the scripts share. Source it; it changes to the project's top folder.
+# Functions that the scripts share. Source it; it changes to the project's top folder.
 # shellcheck shell=bash
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -26,7 +26,7 @@ missing_packages() {
     done
 }
 
-# as_root <command>...: runs it as root, or returns 1 where that is impossible without a password.
+# as_root <command>...: runs it as root, or returns 1 if that is impossible without a password.
 as_root() {
     if [[ $(id -u) == 0 ]]; then
         "$@"

@@ -60,7 +60,7 @@ private:
     std::vector<double> m_steps;
 };
 
-/// The kind of object behind a reason to wait.
+/// The kind of object that a reason to wait names.
 enum class nature : std::uint8_t { lock, outside, structure };
 [[nodiscard]] nature nature_of(const std::string& reason) {
     for (const char* lock : {"a mutex", "a shared mutex", "a semaphore", "the condition of a monitor"}) {

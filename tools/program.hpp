@@ -15,8 +15,8 @@ struct ending {
 };
 
 /// Runs the program `words` in the command's environment and waits for it. An interrupt from the keyboard is
-/// for the program. For a program that cannot be executed it prints an error that begins with the name of the
-/// command, and the code is 126 or 127, as env, nohup and timeout have it.
+/// for the program. If the program cannot be executed, an error that begins with the name of the command is
+/// printed. The code is then 126 or 127, as that of env, nohup and timeout.
 [[nodiscard]] ending run_program(std::string_view command, std::vector<std::string> words);
 
 } // namespace tools

@@ -68,7 +68,7 @@ void balancer::handle(unsigned from, message&& m, std::uint64_t now) {
     }
     switch (m.kind) {
     case message_kind::ask:
-        // After the end there is nothing to give, and nobody waits for the answer.
+        // After the end there is nothing to give, and no rank waits for the answer.
         if (m_stage == stage::balancing && !give(from, true)) {
             send(from, {.kind = message_kind::give, .flag = 1});
             if (m.flag != 0 && std::find(m_sleepers.begin(), m_sleepers.end(), from) == m_sleepers.end()) {

@@ -1,4 +1,4 @@
-// In place of mpi_group.cpp, for programs without MPI.
+// Programs without MPI link this file instead of mpi_group.cpp.
 #include <stdexcept>
 
 #include "cluster/group.hpp"

@@ -48,14 +48,14 @@ public:
     /// True if none of its tasks is in the pool.
     [[nodiscard]] bool is_quiet() const noexcept { return m_tasks.load(acq) == 0; } // ends_task()
 
-    /// The number of events so far, for sleep(). What a task wrote before such an event is seen after it.
+    /// The number of events so far, for sleep(). Writes of a task before such an event are seen after it.
     [[nodiscard]] std::uint32_t events() const noexcept { return m_bell->events.load(acq); }
     /// Blocks the thread for about `ns`, or until an event after `seen`.
     void sleep(std::uint32_t seen, std::uint64_t ns) noexcept;
 
 private:
     class foreign_branch;
-    /// What a look touches. Other tasks of the pool may keep it waiting beyond the end of the run.
+    /// The words that a look touches. Other tasks of the pool may keep it waiting beyond the end of the run.
     struct bell {
         std::atomic<bool> idle{false};    // a worker had nothing better to do than to look
         std::atomic<bool> looking{false}; // that look waits in the pool

@@ -1,4 +1,4 @@
-// What ranks compare before they work together.
+// The facts that ranks compare before they work together.
 #pragma once
 
 #include <atomic>
@@ -21,7 +21,7 @@ inline constinit std::atomic<int> this_rank{0};
 /// True from the first session on.
 inline constinit std::atomic<bool> session_made{false};
 
-/// What has to be equal in all programs of a run.
+/// The facts that have to be equal in all programs of a run.
 struct program_facts {
     struct task {
         std::string name;
@@ -43,7 +43,7 @@ inline void serialize(cluster::archive& a, program_facts::task& t) {
 inline void serialize(cluster::archive& a, program_facts& f) { a(f.wire, f.tasks, f.bounds); }
 
 [[nodiscard]] program_facts facts_of_program();
-/// What `there` has, in words; empty if there is no difference.
+/// The differences of `there`, in words; empty if there are none.
 [[nodiscard]] std::string difference(const program_facts& here, const program_facts& there);
 
 } // namespace detail

@@ -1,4 +1,4 @@
-// What the balancing between ranks needs from whatever carries its messages.
+// The interface that the balancing between ranks needs of a carrier of messages.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@ namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
-/// What each rank tells all others at the end of a run.
+/// The message of each rank to all others at the end of a run.
 struct rank_tally {
     std::uint64_t sent = 0;     ///< messages of this run
     std::uint64_t received = 0; ///< messages of this run

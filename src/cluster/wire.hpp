@@ -56,7 +56,7 @@ struct message {
     bool operator==(const message&) const = default;
 };
 
-/// What a message may name.
+/// The things that a message may name.
 struct wire_limits {
     std::uint32_t ranks;
     std::uint32_t tasks;

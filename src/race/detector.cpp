@@ -754,7 +754,7 @@ void note_site(std::uint32_t s, std::uint32_t calls_here, std::uint64_t site) no
 } // namespace
 
 namespace {
-/// Forks a strand whose order is told by edges alone.
+/// Forks a strand whose order follows from edges alone.
 [[nodiscard]] strand apart(fiber& f, how kind, std::uint64_t site) noexcept {
     uses_edges();
     const std::uint32_t made = all.edge_from(f.strand, f.edges, 0);

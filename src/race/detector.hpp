@@ -106,7 +106,7 @@ void stop() noexcept;
 void access(fiber& f, std::uintptr_t at, std::size_t size, bool writes, std::uint64_t site) noexcept;
 /// A call of the running task has returned: goes on with the segment of its caller, if that is still good.
 void returned(fiber& f) noexcept;
-/// As release(), by whoever makes a static local: an edge only to tasks that have no order by forks.
+/// As release(), by the task that makes a static local: an edge only to tasks that have no order by forks.
 void release_guard(const void* guard) noexcept;
 /// An atomic operation that is no edge, but what others read may depend on the schedule.
 void relaxed_change(std::uint64_t site) noexcept;

@@ -25,7 +25,7 @@ using owners = detail::owner_table<detail::std_atom, detail::futex_park>;
 constinit owners all;
 
 #if defined(PILFER_TEST)
-/// Tasks whose schedules are explored may wait for ever, and somebody else says so.
+/// Tasks whose schedules are explored may wait for ever, and the explorer says so.
 [[nodiscard]] bool reports_cycles() noexcept {
     const detail::worker* w = detail::this_worker();
     return w == nullptr || !w->explores;

@@ -142,7 +142,7 @@ TEST(balancing, rank_that_was_stopped_itself_accuses_nobody) {
     for (int i = 0; i < 3000; ++i) {
         all.step();
     }
-    // Messages lie in the system, but have not reached this process yet.
+    // Messages are in the system, but have not reached this process yet.
     all.net.now += 1'000'000;
     EXPECT_NO_THROW((void)all.balancers[0]->step(all.net.now));
     EXPECT_NO_THROW((void)all.balancers[0]->step(all.net.now + 1));
@@ -171,7 +171,7 @@ TEST(balancing, rank_that_has_not_come_yet_is_waited_for) {
 
 struct lone_rank {
     lone_rank() : all(3, 1, 0) {}
-    /// What rank 0 says of a message of rank 1.
+    /// The error of rank 0 about a message of rank 1.
     std::string refusal(std::vector<std::byte> bytes) {
         all.net.send(1, 0, std::move(bytes));
         ++all.net.now;

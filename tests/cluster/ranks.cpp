@@ -67,7 +67,7 @@ struct nested {
 };
 PILFER_CLUSTER_TASK(nested);
 
-/// What one machine without pilfer computes, in the shape of cluster::sum and of map_reduce.
+/// The result of one machine without pilfer, in the shape of cluster::sum and of map_reduce.
 double harmonic_by_halves(int first, int n) {
     const int half = n - n / 2;
     return n == 1 ? 1.0 / first

@@ -1,4 +1,4 @@
-// What the last line says if a race in another schedule cannot be excluded; and races that need more than
+// The last line of the report if a race in another schedule cannot be excluded; and races that need more than
 // forks.
 #include <atomic>
 #include <mutex>
