@@ -13,7 +13,7 @@ declare -A running
 for name in text calls wire; do
     echo "== $name: $seconds s"
     mkdir -p "$folder/corpus/$name"
-    # What it finds interesting goes to the first folder, for the next time; the second one is only read.
+    # Interesting inputs go to the first folder, for the next time; the second one is only read.
     "$folder/tests/fuzz/${name}_fuzz" -max_total_time="$seconds" -timeout=300 -max_len=512 -print_final_stats=1 \
         -artifact_prefix="$folder/findings/$name-" "$folder/corpus/$name" "tests/fuzz/corpus/$name" \
         >"$folder/$name.log" 2>&1 </dev/null &

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# g++, optimised: everything is built and tested, except that the consumers and the checker have legs of their own, the
-# clang leg compiles every header alone, and of the benchmarks' kernels some stand for all (ci/long has them all). Of
+# g++, optimised: everything is built and tested. The consumers and the checker have legs of their own, and the
+# clang leg compiles every header alone. Of the benchmarks' kernels some stand for all (ci/long has them all). Of
 # the tests those are optimised that rest on what is inlined into them, as far as that is done at -O1: more makes the
 # clang leg of them, and ci/long. The library's rooms are compiled together: that each of its files compiles alone is
 # shown by the consume leg.

@@ -57,7 +57,7 @@ need_packages() {
     # An update that fails in part is no reason to stop: the lists at hand may be enough.
     as_root apt-get -qq update </dev/null || true
     echo "Installing ${missing[*]}"
-    # What apt-get itself says of the amount, without installing anything.
+    # The amount, as apt-get itself says it, without installing anything.
     as_root env LC_ALL=C apt-get --assume-no --no-install-recommends install "${missing[@]}" </dev/null 2>/dev/null |
         grep -E '^Need to get |^After this operation' || true
     if ! as_root apt-get -qq -y --no-install-recommends install "${missing[@]}" </dev/null; then
@@ -73,7 +73,7 @@ failed_tests() {
     mapfile -t names < <(cut -d : -f 2- "$folder/LastTestsFailed.log" 2>/dev/null)
     for name in "${names[@]:0:20}"; do
         echo "---- $name"
-        # What stands between this test's opening line and the next one's, without GoogleTest's cases that passed.
+        # The lines between this test's opening line and the next one's, without GoogleTest's cases that passed.
         # Other bytes than text are possible.
         LC_ALL=C awk -v name="$name" '
             function flush(   i) { for (i = 1; i <= kept; ++i) print lines[i]; kept = 0; running = 0 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What ./test runs: the library and its tests by g++, for a first look at a change or a machine, in the folder that the
+# The leg of ./test: the library and its tests by g++, for a first look at a change or a machine, in the folder that the
 # g++ leg uses. That leg has the benchmarks, the tools, the showcase and the two longest tests on top.
 source "$(dirname "$0")/lib.sh"
 PILFER_CMAKE_ARGS="${PILFER_CMAKE_ARGS:-} $(only_some_optimised -O1) -DPILFER_BENCH=OFF -DPILFER_SHOWCASE=OFF \

@@ -92,7 +92,7 @@ struct theft {
 };
 PILFER_CLUSTER_TASK(theft);
 
-/// The same several times in one run: the other rank has been idle for as long as a branch takes.
+/// Repeats that several times in one run: the other rank has been idle for as long as a branch takes.
 struct pushes {
     int times;
     double seconds;
