@@ -5,7 +5,7 @@
 #           runs on, and sleeping is polling; `using std::` would hide both from this check. Comments may name them.
 #  prefix   what a C header declares is a name of every program that includes it: pilfer_ or PILFER_, but for those of
 #           threadpool.h, which are a library of their own.
-#  system   what knows the operating system stays in base and context, so that a port has two places to look at: its headers,
+#  system   what knows the operating system stays in platform, context and base, so that a port has three places to look at: its headers,
 #           calls of its functions, and preprocessor conditions that ask which one it is (docs/porting.md).
 use strict;
 use warnings;
@@ -15,7 +15,7 @@ my $root = shift // '.';
 chdir $root or die "$root: $!\n";
 
 # race: entry points of a sanitizer for one system; cluster: the file of a journal.
-my %system_rooms = (base => 1, context => 1, race => 1, cluster => 1);
+my %system_rooms = (platform => 1, context => 1, base => 1, race => 1, cluster => 1);
 
 my $system_header = qr{^(?:sys|linux|asm|netinet|arpa)/|^(?:unistd|pthread|sched|signal|fcntl|poll|dlfcn|dirent
     |ucontext|semaphore|syscall|spawn|termios|link|elf|cpuid|numa|numaif|execinfo|mqueue|aio|netdb|pwd|grp|ifaddrs
@@ -96,7 +96,7 @@ for my $file (@files) {
     for (split /\n/, $code{$file}) {
         $line++;
         if (/^\s*#\s*include\s*([<"])([^>"]+)[>"]/) {
-            find_at($file, $line, "<$2> outside base and context")
+            find_at($file, $line, "<$2> outside platform, context and base")
                 if $2 =~ $system_header && !(defined $room && $system_rooms{$room});
         }
         my $text = s/"(?:\\.|[^"\\])*"/""/gr;
@@ -111,10 +111,10 @@ for my $file (@files) {
     }
 }
 
-# docs/porting.md has a row for each function of the headers of base and context.
+# docs/porting.md has a row for each function of the headers of platform, context and base.
 if (open my $page, '<', 'docs/porting.md') {
     my $rows = do { local $/; <$page> };
-    for my $file (grep { m{^src/(?:base|context)/(?!chaos|context_lists|stack_pool)\w+\.hpp$} } @files) {
+    for my $file (grep { m{^src/(?:platform|context|base)/(?!chaos|context_lists|stack_pool)\w+\.hpp$} } @files) {
         my ($line, $hidden) = (0, 0);
         for (split /\n/, $code{$file}) {
             $line++;
@@ -161,10 +161,10 @@ sub declared_in_c {
 sub check_system {
     my ($file, $line, $text) = @_;
     # Not a member, nor of a namespace: `.name(`, `->name(`, `os::name(`. Nor a declaration: `type name(`.
-    find_at($file, $line, "$1() of the operating system outside base and context")
+    find_at($file, $line, "$1() of the operating system outside platform, context and base")
         if $text =~ /(?<![\w:.>])(?<!->)(?:(?<!\w)::\s*)?\b($system_call)\s*\(/
         || $text =~ /(?<![\w>])::\s*($system_call|$system_call_with_colons)\s*\(/;
-    find_at($file, $line, "'$1' asks for the operating system outside base and context")
+    find_at($file, $line, "'$1' asks for the operating system outside platform, context and base")
         if $text =~ /^\s*#.*?($which_system)/;
 }
 

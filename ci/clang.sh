@@ -6,5 +6,5 @@
 source "$(dirname "$0")/lib.sh"
 export PILFER_CMAKE_ARGS="${PILFER_CMAKE_ARGS:-} -DPILFER_INSTALL=OFF -DPILFER_TEST_LONG=OFF -DPILFER_BENCH=OFF -DPILFER_SHOWCASE=OFF \
     -DPILFER_TOOLS=OFF $(only_some_optimised) $(no_examples) \
-    $(only_rooms base capi context coroutine deque future headers idle join parallel scope sync worker)"
+    $(only_rooms platform capi context coroutine deque future headers idle join memory parallel scope sync worker)"
 whole_leg clang -LE '^(consume|names)$'

@@ -25,14 +25,14 @@ import tempfile
 
 # From the ground up: a room may use itself and what is named before it. A room may be here that the tree does not have.
 RANKS = """
-    base race trace profile deque balance machine context memory idle worker cancel wait backend pool governor guest
-    scope timer future sync io observe runtime coroutine objects parallel algorithm pipeline graph explore capi capi_objects adapters everything cluster
+    base platform race trace profile deque balance machine context memory idle task worker cancel wait backend pool governor guest
+    scope timer future sync io observe runtime coroutine objects parallel sort algorithm pipeline graph explore capi capi_objects adapters everything cluster
 """.split()
 
 # A room that may use less than what is below it.
 ONLY = {
     "balance": {"base"},  # pure values, shared with the simulator
-    "machine": {"base", "balance"},  # may be asked without a pool
+    "machine": {"base", "platform", "balance"},  # may be asked without a pool
 }
 
 # The room of each public header, without ".hpp".
@@ -43,7 +43,8 @@ PUBLIC = {
     "trace": "counters trace",
     "profile": "profile",
     "machine": "options",
-    "worker": "checked_lock named yield",
+    "task": "named",
+    "worker": "checked_lock yield",
     "guest": "blocking",
     "pool": "attachment keep_warm pool",
     "scope": "first_result_scope join scope",
@@ -53,7 +54,8 @@ PUBLIC = {
     "io": "io on",
     "coroutine": "co_await scheduler task",
     "objects": "monitor synchronized worker_local",
-    "algorithm": "algorithm sort",
+    "sort": "algorithm/merge sort",
+    "algorithm": "algorithm",
     "pipeline": "pipeline",
     "graph": "graph",
     "explore": "test test_atomic",
@@ -91,7 +93,7 @@ def room_of(path, headers):
         return None
     if parts[2] == "detail":
         return parts[3] if len(parts) > 4 else LOOSE.get(parts[3])
-    return parts[2] if len(parts) > 3 else headers.get(parts[2])
+    return headers.get("/".join(parts[2:]), parts[2] if len(parts) > 3 else None)
 
 
 def sources(root):

@@ -3,5 +3,5 @@
 # or rest on who does; the invariants are checked, too, here with g++.
 source "$(dirname "$0")/lib.sh"
 export PILFER_CMAKE_ARGS="${PILFER_CMAKE_ARGS:-} -DPILFER_CHECKED=ON -DPILFER_INSTALL=OFF -DPILFER_TEST_LONG=OFF $(no_examples) \
-    $(only_rooms base context coroutine join scope sync worker)"
+    $(only_rooms platform memory context coroutine join scope sync worker)"
 whole_leg portable -LE '^(consume|headers|names)$'

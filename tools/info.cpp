@@ -10,13 +10,13 @@
 #include <vector>
 
 #include "balance/text.hpp"
-#include "base/cpus.hpp"
-#include "base/os.hpp"
-#include "base/pressure.hpp"
 #include "commands.hpp"
 #include "machine.hpp"
 #include "machine/detect.hpp"
 #include "machine/plan.hpp"
+#include "platform/cpus.hpp"
+#include "platform/os.hpp"
+#include "platform/pressure.hpp"
 #include "pool/environment.hpp"
 
 namespace tools {

@@ -14,8 +14,8 @@
 #include <pilfer/detail/base/atom.hpp>
 #include <pilfer/detail/base/platform.hpp>
 
-#include "base/cpus.hpp"
-#include "base/os.hpp"
+#include "platform/cpus.hpp"
+#include "platform/os.hpp"
 
 namespace tools {
 namespace {

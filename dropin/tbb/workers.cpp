@@ -9,7 +9,7 @@
 
 #include <pilfer/pool.hpp>
 
-#include "base/cpus.hpp"
+#include "platform/cpus.hpp"
 
 namespace tbb::detail::r1 {
 

@@ -6,8 +6,8 @@
 #include <pilfer/cancel.hpp>
 #include <pilfer/detail/base/outcome.hpp>
 #include <pilfer/detail/scope/join.hpp>
-#include <pilfer/detail/worker/branch.hpp>
-#include <pilfer/detail/worker/runtime.hpp>
+#include <pilfer/detail/task/branch.hpp>
+#include <pilfer/detail/task/runtime.hpp>
 #include <pilfer/pool.hpp>
 
 namespace pilfer {

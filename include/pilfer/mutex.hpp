@@ -8,8 +8,8 @@
 #include <pilfer/detail/base/test_point.hpp>
 #include <pilfer/detail/cancel/points.hpp>
 #include <pilfer/detail/sync/mutex_protocol.hpp>
+#include <pilfer/detail/task/worker.hpp>
 #include <pilfer/detail/wait/wait.hpp>
-#include <pilfer/detail/worker/worker.hpp>
 
 namespace pilfer {
 inline namespace v0 {

@@ -7,7 +7,7 @@
 
 #include <pilfer/detail/base/platform.hpp>
 #include <pilfer/detail/context/context.hpp>
-#include <pilfer/detail/worker/named.hpp>
+#include <pilfer/detail/task/named.hpp>
 
 namespace pilfer {
 inline namespace v0 {

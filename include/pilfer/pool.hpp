@@ -13,8 +13,8 @@
 #include <pilfer/detail/fwd.hpp>
 #include <pilfer/detail/pool/detached.hpp>
 #include <pilfer/detail/pool/root_task.hpp>
-#include <pilfer/detail/worker/runtime.hpp>
-#include <pilfer/detail/worker/task_options.hpp>
+#include <pilfer/detail/task/runtime.hpp>
+#include <pilfer/detail/task/task_options.hpp>
 #include <pilfer/error.hpp>
 #include <pilfer/options.hpp>
 #include <pilfer/profile.hpp>

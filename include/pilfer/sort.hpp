@@ -11,9 +11,9 @@
 #include <utility>
 
 #include <pilfer/algorithm/merge.hpp>
-#include <pilfer/detail/algorithm/sort_base.hpp>
-#include <pilfer/detail/algorithm/sort_entry.hpp>
-#include <pilfer/detail/algorithm/sort_select.hpp>
+#include <pilfer/detail/sort/base.hpp>
+#include <pilfer/detail/sort/entry.hpp>
+#include <pilfer/detail/sort/select.hpp>
 
 namespace pilfer {
 inline namespace v0 {

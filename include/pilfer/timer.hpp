@@ -6,9 +6,9 @@
 #include <type_traits>
 #include <utility>
 
+#include <pilfer/detail/task/runtime.hpp>
 #include <pilfer/detail/timer/alarm.hpp>
 #include <pilfer/detail/timer/timed_task.hpp>
-#include <pilfer/detail/worker/runtime.hpp>
 #include <pilfer/pool.hpp>
 
 namespace pilfer {

@@ -13,7 +13,7 @@
 #include <pilfer/detail/base/sanitizer.hpp>
 #include <pilfer/detail/objects/instances.hpp>
 #include <pilfer/detail/objects/leases.hpp>
-#include <pilfer/detail/worker/worker.hpp>
+#include <pilfer/detail/task/worker.hpp>
 #include <pilfer/error.hpp>
 
 namespace pilfer {

@@ -7,8 +7,8 @@
 #include <pilfer/detail/context/held_lock.hpp>
 
 #include "backend/helping.hpp"
-#include "base/os.hpp"
 #include "idle/audit.hpp"
+#include "platform/os.hpp"
 #include "worker/team.hpp"
 
 namespace pilfer {

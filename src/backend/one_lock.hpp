@@ -7,7 +7,7 @@
 #include <pilfer/detail/base/park.hpp>
 
 #include "backend/one_lock_queue.hpp"
-#include "worker/backend.hpp"
+#include "task/backend.hpp"
 
 namespace pilfer {
 inline namespace v0 {

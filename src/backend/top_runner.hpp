@@ -1,7 +1,7 @@
 // Tasks run on top of a waiting frame if no stack is free for others (worker.W4).
 #pragma once
 
-#include <pilfer/detail/worker/worker.hpp>
+#include <pilfer/detail/task/worker.hpp>
 
 namespace pilfer {
 inline namespace v0 {

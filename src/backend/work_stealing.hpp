@@ -1,7 +1,7 @@
 // The back-end of the runtime: deques, theft, contexts. It passes each call to the scheduler's own parts.
 #pragma once
 
-#include "worker/backend.hpp"
+#include "task/backend.hpp"
 
 namespace pilfer {
 inline namespace v0 {

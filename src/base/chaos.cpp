@@ -14,7 +14,7 @@
 
 #include <pilfer/detail/base/signal_word.hpp>
 
-#include "base/os.hpp"
+#include "base/write.hpp"
 
 namespace pilfer {
 inline namespace v0 {

@@ -2,7 +2,7 @@
 
 #include <cstdlib>
 
-#include "base/os.hpp"
+#include "base/write.hpp"
 
 namespace pilfer {
 inline namespace v0 {

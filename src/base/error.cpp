@@ -6,7 +6,7 @@
 
 #include <pilfer/detail/base/errors.hpp>
 
-#include "base/os.hpp"
+#include "base/write.hpp"
 
 namespace pilfer {
 inline namespace v0 {
@@ -65,6 +65,13 @@ std::exception_ptr closed_error() noexcept {
 std::exception_ptr unset_error() noexcept {
     return error_or_lack_of_memory(
         [] { return broken_promise("pilfer: the promise was destroyed before it was set"); });
+}
+
+void ends_without_exceptions(const char* what) noexcept {
+    os::write_error("pilfer: a program without exceptions cannot go on: ");
+    os::write_error(what);
+    os::write_error("\n");
+    std::terminate();
 }
 
 } // namespace detail

@@ -5,7 +5,7 @@
 
 #include <pilfer/detail/base/atom.hpp>
 
-#include "base/os.hpp"
+#include "base/write.hpp"
 
 namespace pilfer {
 inline namespace v0 {

@@ -8,10 +8,10 @@
 #include <pilfer/detail/base/park.hpp>
 #include <pilfer/detail/cancel/cancel.hpp>
 #include <pilfer/detail/cancel/waits.hpp>
-#include <pilfer/detail/worker/branch.hpp>
-#include <pilfer/detail/worker/runtime.hpp>
+#include <pilfer/detail/task/branch.hpp>
+#include <pilfer/detail/task/runtime.hpp>
 
-#include "worker/service.hpp"
+#include "task/service.hpp"
 
 namespace pilfer {
 inline namespace v0 {

@@ -1,7 +1,7 @@
 // Functions and arguments of C, as functions of C++ that throw nothing.
 #pragma once
 
-#include <pilfer/detail/worker/task_options.hpp>
+#include <pilfer/detail/task/task_options.hpp>
 
 #include "capi/task.hpp"
 

@@ -9,7 +9,7 @@
 #include <pilfer/cancel.hpp>
 #include <pilfer/error.hpp>
 
-#include "base/os.hpp"
+#include "platform/os.hpp"
 
 namespace pilfer {
 inline namespace v0 {

@@ -7,8 +7,9 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "base/os.hpp"
+#include "base/write.hpp"
 #include "context/stack_pool.hpp"
+#include "platform/os.hpp"
 
 namespace pilfer {
 inline namespace v0 {

@@ -15,14 +15,15 @@
 #include <pilfer/scope.hpp>
 
 #include "backend/work_stealing.hpp"
-#include "base/os.hpp"
-#include "base/source_lines.hpp"
-#include "base/stop_thread.hpp"
-#include "base/symbols.hpp"
+#include "base/write.hpp"
 #include "explore/outcome_text.hpp"
 #include "explore/user_frames.hpp"
 #include "idle/audit.hpp"
 #include "observe/snapshot.hpp"
+#include "platform/os.hpp"
+#include "platform/source_lines.hpp"
+#include "platform/stop_thread.hpp"
+#include "platform/symbols.hpp"
 #include "pool/figures.hpp"
 #include "pool/pool_core.hpp"
 

@@ -17,12 +17,13 @@
 #include <pilfer/pool.hpp>
 
 #include "backend/make.hpp"
-#include "base/clock.hpp"
-#include "base/os.hpp"
-#include "base/ticks.hpp"
+#include "base/write.hpp"
 #include "explore/exploring.hpp"
 #include "explore/outcome_text.hpp"
 #include "explore/user_frames.hpp"
+#include "platform/clock.hpp"
+#include "platform/os.hpp"
+#include "platform/ticks.hpp"
 #include "pool/pool_core.hpp"
 
 namespace pilfer {

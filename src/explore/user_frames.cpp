@@ -6,8 +6,8 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "base/source_lines.hpp"
-#include "base/symbols.hpp"
+#include "platform/source_lines.hpp"
+#include "platform/symbols.hpp"
 
 namespace pilfer {
 inline namespace v0 {

@@ -6,7 +6,7 @@
 #include <pilfer/detail/base/race.hpp>
 #include <pilfer/detail/base/test_point.hpp>
 
-#include "base/os.hpp"
+#include "platform/os.hpp"
 #include "pool/pool_core.hpp"
 #include "profile/recorder.hpp"
 #include "wait/short_wait.hpp"

@@ -4,9 +4,9 @@
 #include <cstdio>
 
 #include "backend/helping.hpp"
-#include "base/cpus.hpp"
-#include "base/os.hpp"
-#include "base/pressure.hpp"
+#include "platform/cpus.hpp"
+#include "platform/os.hpp"
+#include "platform/pressure.hpp"
 #include "pool/figures.hpp"
 #include "pool/pool_core.hpp"
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "governor/rule.hpp"
-#include "worker/service.hpp"
+#include "task/service.hpp"
 
 namespace pilfer {
 inline namespace v0 {

@@ -1,7 +1,7 @@
 #include "guest/blocking.hpp"
 
 #include "backend/helping.hpp"
-#include "base/os.hpp"
+#include "platform/os.hpp"
 #include "pool/pool_core.hpp"
 
 namespace pilfer {

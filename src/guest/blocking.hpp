@@ -9,7 +9,7 @@
 
 #include <pilfer/blocking.hpp>
 
-#include "worker/service.hpp"
+#include "task/service.hpp"
 
 namespace pilfer {
 inline namespace v0 {

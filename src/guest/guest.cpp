@@ -12,9 +12,10 @@
 
 #include "backend/helping.hpp"
 #include "backend/make.hpp"
-#include "base/os.hpp"
+#include "base/write.hpp"
 #include "context/overflow.hpp"
 #include "guest/guest_slots.hpp"
+#include "platform/os.hpp"
 #include "pool/pool_core.hpp"
 #include "wait/host.hpp"
 

@@ -5,10 +5,10 @@
 #include <optional>
 
 #include "backend/helping.hpp"
-#include "base/os.hpp"
 #include "context/rounding.hpp"
 #include "guest/guest.hpp"
 #include "guest/visiting.hpp"
+#include "platform/os.hpp"
 #include "pool/pool_core.hpp"
 
 namespace pilfer {

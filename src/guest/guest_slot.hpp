@@ -5,7 +5,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "worker/service.hpp"
+#include "task/service.hpp"
 
 namespace pilfer {
 inline namespace v0 {

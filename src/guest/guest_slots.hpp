@@ -8,7 +8,7 @@
 
 #include "guest/guest.hpp"
 #include "guest/guest_slot.hpp"
-#include "worker/service.hpp"
+#include "task/service.hpp"
 
 namespace pilfer {
 inline namespace v0 {

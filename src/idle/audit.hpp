@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <cstdio>
 
-#include "base/os.hpp"
+#include "base/write.hpp"
 
 namespace pilfer {
 inline namespace v0 {

@@ -3,8 +3,8 @@
 
 #include <cerrno>
 
-#include "base/poll.hpp"
 #include "io/readiness.hpp"
+#include "platform/poll.hpp"
 #include "pool/pool_core.hpp"
 
 namespace pilfer {

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "base/os.hpp"
-#include "base/poll.hpp"
 #include "io/descriptor.hpp"
+#include "platform/os.hpp"
+#include "platform/poll.hpp"
 #include "pool/pool_core.hpp"
 
 namespace pilfer {

@@ -11,7 +11,7 @@
 #include <pilfer/detail/io/readiness.hpp>
 #include <pilfer/detail/wait/wait.hpp>
 
-#include "base/poll.hpp"
+#include "platform/poll.hpp"
 #include "timer/alarm_watch.hpp"
 
 namespace pilfer {

@@ -9,8 +9,8 @@
 #include <string>
 #include <tuple>
 
-#include "base/os.hpp"
 #include "machine/detect.hpp"
+#include "platform/os.hpp"
 
 namespace pilfer {
 inline namespace v0 {

@@ -6,8 +6,8 @@
 
 #include <pilfer/detail/base/atom.hpp>
 
-#include "base/os.hpp"
 #include "context/sanitizer.hpp"
+#include "platform/os.hpp"
 
 namespace pilfer {
 inline namespace v0 {

@@ -5,9 +5,9 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "base/os.hpp"
 #include "idle/audit.hpp"
 #include "observe/checks.hpp"
+#include "platform/os.hpp"
 #include "pool/figures.hpp"
 #include "pool/pool_core.hpp"
 

@@ -3,7 +3,7 @@
 
 #include <pilfer/pool.hpp>
 
-#include "base/os.hpp"
+#include "base/write.hpp"
 #include "observe/report.hpp"
 
 namespace pilfer {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "base/os.hpp"
 #include "observe/stall.hpp"
+#include "platform/os.hpp"
 #include "pool/pool_core.hpp"
 
 namespace pilfer {

@@ -11,7 +11,7 @@
 #include <pilfer/detail/base/atom.hpp>
 #include <pilfer/detail/base/checked.hpp>
 
-#include "worker/service.hpp"
+#include "task/service.hpp"
 
 namespace pilfer {
 inline namespace v0 {

@@ -7,9 +7,10 @@
 #include <string_view>
 #include <utility>
 
-#include "base/symbols.hpp"
+#include "base/write.hpp"
 #include "observe/snapshot.hpp"
 #include "observe/stall.hpp"
+#include "platform/symbols.hpp"
 #include "pool/pool_core.hpp"
 
 namespace pilfer {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include <pilfer/detail/worker/parked.hpp>
+#include <pilfer/detail/task/parked.hpp>
 #include <pilfer/scope.hpp>
 
 #include "context/backtrace.hpp"

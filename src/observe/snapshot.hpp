@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include <pilfer/detail/worker/worker.hpp>
+#include <pilfer/detail/task/worker.hpp>
 
 namespace pilfer {
 inline namespace v0 {

@@ -1,7 +1,7 @@
 #include "observe/stall.hpp"
 
-#include "base/os.hpp"
 #include "guest/blocking.hpp"
+#include "platform/os.hpp"
 #include "pool/figures.hpp"
 #include "pool/pool_core.hpp"
 #include "timer/alarm_watch.hpp"

@@ -6,8 +6,8 @@
 #include <mutex>
 #include <string>
 
+#include "task/service.hpp"
 #include "timer/timekeeper.hpp"
-#include "worker/service.hpp"
 
 namespace pilfer {
 inline namespace v0 {

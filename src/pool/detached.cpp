@@ -4,7 +4,7 @@
 #include <exception>
 #include <stdexcept>
 
-#include "base/os.hpp"
+#include "base/write.hpp"
 #include "pool/pool_core.hpp"
 
 namespace pilfer {

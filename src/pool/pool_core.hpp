@@ -11,7 +11,7 @@
 #include <pilfer/options.hpp>
 #include <pilfer/pool.hpp>
 
-#include "base/os.hpp"
+#include "platform/os.hpp"
 #include "pool/gate.hpp"
 #include "pool/registry.hpp"
 #include "pool/threads.hpp"

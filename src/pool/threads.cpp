@@ -13,8 +13,9 @@
 #include <pilfer/error.hpp>
 
 #include "backend/helping.hpp"
-#include "base/os.hpp"
+#include "base/write.hpp"
 #include "context/overflow.hpp"
+#include "platform/os.hpp"
 #include "pool/pool_core.hpp"
 
 namespace pilfer {

@@ -7,8 +7,8 @@
 #include <exception>
 #include <mutex>
 
-#include "base/os.hpp"
 #include "machine/plan.hpp"
+#include "platform/os.hpp"
 
 namespace pilfer {
 inline namespace v0 {

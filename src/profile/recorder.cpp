@@ -9,9 +9,9 @@
 #include <system_error>
 #include <utility>
 
-#include "base/os.hpp"
-#include "base/symbols.hpp"
-#include "base/ticks.hpp"
+#include "platform/os.hpp"
+#include "platform/symbols.hpp"
+#include "platform/ticks.hpp"
 
 namespace pilfer {
 inline namespace v0 {

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "base/os.hpp"
+#include "base/write.hpp"
 
 namespace pilfer {
 inline namespace v0 {

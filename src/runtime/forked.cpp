@@ -3,8 +3,8 @@
 #include <new>
 
 #include "base/forks.hpp"
-#include "base/os.hpp"
-#include "base/signal_thread.hpp"
+#include "platform/os.hpp"
+#include "platform/signal_thread.hpp"
 #include "runtime/whole_pool.hpp"
 #include "scope/forked.hpp"
 #include "sync/forked.hpp"

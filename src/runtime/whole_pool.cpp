@@ -8,9 +8,9 @@
 
 #include "backend/helping.hpp"
 #include "backend/make.hpp"
-#include "base/cpus.hpp"
 #include "context/overflow.hpp"
 #include "observe/checks.hpp"
+#include "platform/cpus.hpp"
 #include "runtime/forked.hpp"
 
 namespace pilfer {

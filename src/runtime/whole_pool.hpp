@@ -4,7 +4,6 @@
 #include <memory>
 #include <mutex>
 
-#include "base/signal_thread.hpp"
 #include "cancel/cancellation.hpp"
 #include "governor/governor.hpp"
 #include "guest/blocking.hpp"
@@ -12,6 +11,7 @@
 #include "io/readiness.hpp"
 #include "observe/overdue.hpp"
 #include "observe/stall.hpp"
+#include "platform/signal_thread.hpp"
 #include "pool/pool_core.hpp"
 #include "timer/alarm_watch.hpp"
 #include "trace/file.hpp"

@@ -1,6 +1,6 @@
 // A branch of a join that runs on a thief is stopped if the frame that joins throws, or another stolen
 // branch.
-#include <pilfer/detail/worker/branch.hpp>
+#include <pilfer/detail/task/branch.hpp>
 
 #include "base/forks.hpp"
 #include "cancel/cancellation.hpp"

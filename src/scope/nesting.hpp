@@ -1,7 +1,7 @@
 // Forks that run as plain calls, and how deep they are nested.
 #pragma once
 
-#include <pilfer/detail/worker/runtime.hpp>
+#include <pilfer/detail/task/runtime.hpp>
 
 namespace pilfer {
 inline namespace v0 {

@@ -8,7 +8,7 @@
 
 #include <pilfer/detail/scope/timed_sync.hpp>
 
-#include "base/os.hpp"
+#include "base/write.hpp"
 #include "cancel/cancellation.hpp"
 #include "pool/pool_core.hpp"
 #include "scope/forked.hpp"

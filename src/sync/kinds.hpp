@@ -1,7 +1,7 @@
 // Descriptions of the waits of the primitives.
 #pragma once
 
-#include <pilfer/detail/worker/worker.hpp>
+#include <pilfer/detail/task/worker.hpp>
 
 namespace pilfer {
 inline namespace v0 {

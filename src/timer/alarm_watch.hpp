@@ -7,12 +7,12 @@
 #include <memory>
 
 #include <pilfer/detail/deque/submissions.hpp>
+#include <pilfer/detail/task/worker.hpp>
 #include <pilfer/detail/timer/alarm.hpp>
-#include <pilfer/detail/worker/worker.hpp>
 
+#include "task/service.hpp"
 #include "timer/timekeeper.hpp"
 #include "trace/tally.hpp"
-#include "worker/service.hpp"
 
 namespace pilfer {
 inline namespace v0 {

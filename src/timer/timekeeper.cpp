@@ -5,8 +5,9 @@
 
 #include <pilfer/timer.hpp>
 
-#include "base/clock.hpp"
-#include "base/os.hpp"
+#include "base/write.hpp"
+#include "platform/clock.hpp"
+#include "platform/os.hpp"
 #include "timer/alarm_watch.hpp"
 #include "worker/team.hpp"
 

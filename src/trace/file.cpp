@@ -7,7 +7,8 @@
 #include <stdexcept>
 #include <system_error>
 
-#include "base/os.hpp"
+#include "base/write.hpp"
+#include "platform/os.hpp"
 
 namespace pilfer {
 inline namespace v0 {

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <utility>
 
-#include "base/os.hpp"
-#include "base/ticks.hpp"
+#include "platform/os.hpp"
+#include "platform/ticks.hpp"
 
 namespace pilfer {
 inline namespace v0 {

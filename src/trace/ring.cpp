@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <new>
 
-#include "base/os.hpp"
-#include "base/ticks.hpp"
+#include "platform/os.hpp"
+#include "platform/ticks.hpp"
 
 namespace pilfer {
 inline namespace v0 {

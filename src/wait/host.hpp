@@ -1,7 +1,7 @@
 // A thread outside all pools may run tasks while it waits.
 #pragma once
 
-#include <pilfer/detail/worker/runtime.hpp>
+#include <pilfer/detail/task/runtime.hpp>
 
 namespace pilfer {
 inline namespace v0 {

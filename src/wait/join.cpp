@@ -2,7 +2,7 @@
 #include <exception>
 
 #include "base/once.hpp"
-#include "base/os.hpp"
+#include "platform/os.hpp"
 #include "wait/host.hpp"
 #include "wait/short_wait.hpp"
 #include "worker/team.hpp"

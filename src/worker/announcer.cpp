@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "base/os.hpp"
+#include "base/write.hpp"
 #include "deque/rings.hpp"
 #include "worker/team.hpp"
 

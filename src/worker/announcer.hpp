@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include <pilfer/detail/deque/deque.hpp>
-#include <pilfer/detail/worker/worker.hpp>
+#include <pilfer/detail/task/worker.hpp>
 
 #include "balance/exposure.hpp"
 #include "trace/tally.hpp"

@@ -1,4 +1,7 @@
-// The cold calls that templates make into a worker, handed to the back-end of its pool.
+// The cold calls that templates make into a worker: what its back-end does, and lists of free contexts,
+// records and blocks that are empty or too long.
+#include <new>
+
 #include "worker/team.hpp"
 
 #include <pilfer/detail/base/race.hpp>
@@ -39,6 +42,55 @@ std::uintptr_t refill_contexts(worker* w) noexcept {
 
 bool backend::may_announce(const scheduler& w) const noexcept {
     return w.current.load(rlx) != nullptr; // on the stack of a scheduler nothing can be announced
+}
+
+void put_context_cold(worker* w, context* c) noexcept {
+    auto& stacks = static_cast<scheduler*>(w)->crew().stacks;
+    if (context* rest = put_and_cut(w->free_contexts, c, stacks.keep())) {
+        if (!static_cast<scheduler*>(w)->crew().is_forked_child()) { // else its lock may be held for ever
+            stacks.give(rest);
+        }
+    }
+}
+
+void* take_record_cold(worker* w, unsigned size_class) {
+    free_record* list = static_cast<scheduler*>(w)->crew().records.take(size_class);
+    san::acquire(list);
+    w->free_records[size_class].store(list->next.load(rlx), rlx);
+    return list + 1;
+}
+
+void put_record_cold(worker* w, unsigned size_class, free_record* r) noexcept {
+    static_cast<scheduler*>(w)->crew().records.put(w->free_records[size_class], size_class, r);
+}
+
+void* take_block(std::size_t bytes) noexcept {
+    const std::size_t c = block_class_of(bytes);
+    if (c == block_classes) {
+        return ::operator new(bytes, std::nothrow);
+    }
+    if (recycles_blocks) {
+        auto* const self = static_cast<scheduler*>(this_worker());
+        void* const block =
+            self != nullptr ? self->blocks[c].take(self->crew().blocks, c) : blocks_outside_pools::take(c);
+        if (block != nullptr) {
+            return block;
+        }
+    }
+    return ::operator new(block_bytes[c], std::nothrow);
+}
+
+void put_block(void* block, std::size_t bytes) noexcept {
+    const std::size_t c = block_class_of(bytes);
+    if (!recycles_blocks || c == block_classes) {
+        ::operator delete(block);
+        return;
+    }
+    if (auto* const self = static_cast<scheduler*>(this_worker())) {
+        self->blocks[c].put(self->crew().blocks, c, block);
+    } else if (!blocks_outside_pools::put(c, block)) {
+        ::operator delete(block);
+    }
 }
 
 void count_dropped(worker* w, std::uint64_t tasks) noexcept {

@@ -8,16 +8,16 @@
 #include <atomic>
 #include <cstdint>
 
-#include <pilfer/detail/worker/parked.hpp>
-#include <pilfer/detail/worker/runtime.hpp>
+#include <pilfer/detail/task/parked.hpp>
+#include <pilfer/detail/task/runtime.hpp>
 
 #include "idle/activity.hpp"
 #include "idle/closing.hpp"
 #include "memory/block_pool.hpp"
+#include "task/backend.hpp"
 #include "trace/event_log.hpp"
 #include "trace/tally.hpp"
 #include "worker/announcer.hpp"
-#include "worker/backend.hpp"
 #include "worker/scope_marker.hpp"
 #include "worker/sleeper.hpp"
 #include "worker/switcher.hpp"

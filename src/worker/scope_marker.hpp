@@ -1,7 +1,7 @@
 // Marks of scopes whose tasks may leave the worker (scope.M1, scope.M5, scope.M6: src/scope/README.md).
 #pragma once
 
-#include <pilfer/detail/worker/runtime.hpp>
+#include <pilfer/detail/task/runtime.hpp>
 
 namespace pilfer {
 inline namespace v0 {
@@ -9,13 +9,6 @@ namespace detail {
 
 class scheduler;
 class team;
-
-/// The innermost scope around the task of an entry.
-[[nodiscard]] inline scope_node* parent_of(task_word entry) noexcept {
-    const task_word at = entry & ~kind_mask;
-    return (entry & kind_mask) == kind_continuation ? reinterpret_cast<scope_node*>(at)
-                                                    : reinterpret_cast<spark*>(at)->parent_to_start();
-}
 
 /// Marks scopes as shared on behalf of one worker.
 class scope_marker {

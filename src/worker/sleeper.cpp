@@ -1,6 +1,6 @@
 #include "worker/sleeper.hpp"
 
-#include "base/os.hpp"
+#include "platform/os.hpp"
 #include "worker/team.hpp"
 
 namespace pilfer {

@@ -4,7 +4,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include <pilfer/detail/worker/worker.hpp>
+#include <pilfer/detail/task/worker.hpp>
 
 namespace pilfer {
 inline namespace v0 {

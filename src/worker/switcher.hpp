@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include <pilfer/detail/worker/runtime.hpp>
+#include <pilfer/detail/task/runtime.hpp>
 
 #include "context/sanitizer.hpp"
 

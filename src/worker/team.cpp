@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/cpus.hpp"
+#include "platform/cpus.hpp"
 
 namespace pilfer {
 inline namespace v0 {

@@ -10,38 +10,26 @@
 #include <pilfer/detail/base/park.hpp>
 #include <pilfer/detail/deque/levels.hpp>
 #include <pilfer/detail/idle/sleep.hpp>
-#include <pilfer/detail/worker/runtime.hpp>
+#include <pilfer/detail/task/runtime.hpp>
 #include <pilfer/options.hpp>
 
 #include "base/forks.hpp"
-#include "base/os.hpp"
-#include "base/poll.hpp"
 #include "context/rounding.hpp"
 #include "context/stack_pool.hpp"
 #include "idle/closing.hpp"
 #include "idle/leftovers.hpp"
 #include "memory/block_pool.hpp"
 #include "memory/record_pool.hpp"
-#include "worker/backend.hpp"
+#include "platform/os.hpp"
+#include "platform/poll.hpp"
+#include "task/backend.hpp"
+#include "task/service.hpp"
 #include "worker/scheduler.hpp"
-#include "worker/service.hpp"
 #include "worker/waker.hpp"
 
 namespace pilfer {
 inline namespace v0 {
 namespace detail {
-
-/// The bound of a submission queue, which a taker of a submission has to know of.
-class queue_bound {
-public:
-    /// Counts a submission that does not wait for a place.
-    virtual void take_anyway() noexcept = 0;
-    /// A submission was taken out: a submitter that waits for a place may continue.
-    virtual void give_back() noexcept = 0;
-
-protected:
-    ~queue_bound() = default;
-};
 
 /// The places that a pool has for workers.
 struct worker_places {

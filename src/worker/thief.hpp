@@ -6,7 +6,7 @@
 #include <span>
 
 #include <pilfer/detail/base/time.hpp>
-#include <pilfer/detail/worker/worker.hpp>
+#include <pilfer/detail/task/worker.hpp>
 #include <pilfer/options.hpp>
 
 #include "balance/amount.hpp"

@@ -3,7 +3,7 @@
 
 #include <atomic>
 
-#include <pilfer/detail/worker/runtime.hpp>
+#include <pilfer/detail/task/runtime.hpp>
 
 namespace pilfer {
 inline namespace v0 {

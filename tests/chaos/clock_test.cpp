@@ -5,8 +5,8 @@
 
 #include <pilfer/detail/scope/range.hpp>
 
-#include "base/clock.hpp"
-#include "base/os.hpp"
+#include "platform/clock.hpp"
+#include "platform/os.hpp"
 #include "support/harness.hpp"
 #include "support/process.hpp"
 

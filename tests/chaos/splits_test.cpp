@@ -9,7 +9,7 @@
 
 #include <pilfer/detail/scope/range.hpp>
 
-#include "base/clock.hpp"
+#include "platform/clock.hpp"
 #include "support/harness.hpp"
 
 namespace {

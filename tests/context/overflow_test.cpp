@@ -9,8 +9,8 @@
 #include <cstdlib>
 #include <string>
 
-#include "base/os.hpp"
 #include "context/moved.hpp"
+#include "platform/os.hpp"
 
 namespace {
 

@@ -11,9 +11,9 @@
 #include <map>
 #include <set>
 
-#include "base/os.hpp"
-#include "base/protocol_support.hpp"
 #include "context/stack_pool.hpp"
+#include "platform/os.hpp"
+#include "support/protocol_support.hpp"
 
 namespace {
 

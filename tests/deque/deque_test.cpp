@@ -6,8 +6,8 @@
 
 #include <pilfer/detail/deque/deque.hpp>
 
-#include "base/protocol_support.hpp"
 #include "deque/rings.hpp"
+#include "support/protocol_support.hpp"
 
 namespace {
 

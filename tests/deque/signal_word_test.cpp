@@ -5,7 +5,7 @@
 
 #include <pilfer/detail/base/signal_word.hpp>
 
-#include "base/protocol_support.hpp"
+#include "support/protocol_support.hpp"
 
 namespace {
 

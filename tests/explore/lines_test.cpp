@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "base/source_lines.hpp"
 #include "explore/user_frames.hpp"
+#include "platform/source_lines.hpp"
 
 namespace {
 

@@ -24,8 +24,8 @@
 #include <pilfer/pilfer.h>
 
 #include "balance/text.hpp"
-#include "base/cpus.hpp"
 #include "fuzz/require.hpp"
+#include "platform/cpus.hpp"
 #include "pool/environment.hpp"
 
 namespace {

@@ -11,8 +11,8 @@
 #include <string>
 #include <thread>
 
-#include "base/pressure.hpp"
 #include "governor/governor.hpp"
+#include "platform/pressure.hpp"
 #include "pool/pool_core.hpp"
 #include "support/harness.hpp"
 #include "support/process.hpp"

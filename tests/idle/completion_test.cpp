@@ -1,9 +1,9 @@
 // The two counters of a join: in every order of arrival exactly one party resumes the frame.
 #include <gtest/gtest.h>
 
-#include <pilfer/detail/worker/completion.hpp>
+#include <pilfer/detail/task/completion.hpp>
 
-#include "base/protocol_support.hpp"
+#include "support/protocol_support.hpp"
 
 namespace {
 

@@ -7,8 +7,8 @@
 
 #include <pilfer/detail/idle/sleep.hpp>
 
-#include "base/os.hpp"
-#include "base/protocol_support.hpp"
+#include "platform/os.hpp"
+#include "support/protocol_support.hpp"
 
 namespace {
 

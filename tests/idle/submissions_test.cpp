@@ -5,7 +5,7 @@
 
 #include <pilfer/detail/deque/submissions.hpp>
 
-#include "base/protocol_support.hpp"
+#include "support/protocol_support.hpp"
 
 namespace {
 

@@ -4,8 +4,8 @@
 
 #include <pilfer/pilfer.hpp>
 
-#include "base/protocol_support.hpp"
 #include "pool/pool_core.hpp"
+#include "support/protocol_support.hpp"
 
 namespace {
 

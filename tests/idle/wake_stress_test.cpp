@@ -9,9 +9,9 @@
 #include <pilfer/detail/deque/deque.hpp>
 #include <pilfer/detail/idle/sleep.hpp>
 
-#include "base/os.hpp"
-#include "base/protocol_support.hpp"
 #include "deque/rings.hpp"
+#include "platform/os.hpp"
+#include "support/protocol_support.hpp"
 
 namespace {
 

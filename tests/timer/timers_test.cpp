@@ -18,8 +18,8 @@
 #include <pilfer/timer.hpp>
 #include <pilfer/yield.hpp>
 
-#include "base/clock.hpp"
-#include "base/os.hpp"
+#include "platform/clock.hpp"
+#include "platform/os.hpp"
 #include "support/child.hpp"
 #include "support/harness.hpp"
 

@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/os.hpp"
+#include "platform/os.hpp"
 #include "pool/pool_core.hpp"
 #include "support/child.hpp"
 #include "support/harness.hpp"

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "base/os.hpp"
+#include "platform/os.hpp"
 #include "support/harness.hpp"
 #include "support/process.hpp"
 #include "worker/stand_still.hpp"

@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/os.hpp"
+#include "platform/os.hpp"
 #include "support/child.hpp"
 #include "support/harness.hpp"
 #include "support/process.hpp"

@@ -11,11 +11,11 @@
 
 #include <pilfer/detail/base/atom.hpp>
 
-#include "base/os.hpp"
 #include "commands.hpp"
 #include "driver.hpp"
 #include "duration.hpp"
 #include "machine.hpp"
+#include "platform/os.hpp"
 #include "torment.hpp"
 
 namespace tools {

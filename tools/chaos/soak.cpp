@@ -6,10 +6,10 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "base/os.hpp"
 #include "commands.hpp"
 #include "driver.hpp"
 #include "duration.hpp"
+#include "platform/os.hpp"
 
 namespace tools {
 namespace {

@@ -8,9 +8,9 @@
 #include <ranges>
 #include <utility>
 
-#include <pilfer/detail/algorithm/sort_base.hpp>
-#include <pilfer/detail/algorithm/sort_entry.hpp>
-#include <pilfer/detail/algorithm/sort_merge.hpp>
+#include <pilfer/detail/sort/base.hpp>
+#include <pilfer/detail/sort/entry.hpp>
+#include <pilfer/detail/sort/merge.hpp>
 
 namespace pilfer {
 inline namespace v0 {

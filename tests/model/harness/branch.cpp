@@ -1,7 +1,7 @@
 // A branch of a join that a thief takes, while the frame that joins throws, or another branch.
 #include "cancelling.hpp"
 
-#include <pilfer/detail/worker/branch.hpp>
+#include <pilfer/detail/task/branch.hpp>
 
 namespace {
 

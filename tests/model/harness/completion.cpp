@@ -1,5 +1,5 @@
 // One child, one waiter: the last to arrive resumes the waiting frame and frees it at once.
-#include <pilfer/detail/worker/completion.hpp>
+#include <pilfer/detail/task/completion.hpp>
 
 #include "frame.hpp"
 

@@ -2,7 +2,7 @@
 // reference ends it.
 #include <pilfer/detail/deque/submissions.hpp>
 #include <pilfer/detail/future/future_protocol.hpp>
-#include <pilfer/detail/worker/completion.hpp>
+#include <pilfer/detail/task/completion.hpp>
 
 #include "frame.hpp"
 

@@ -2,7 +2,7 @@
 // and announced by descendants, and fail. There is a second round, and the frame ends right after sync.
 #include <pilfer/detail/deque/deque.hpp>
 #include <pilfer/detail/deque/submissions.hpp>
-#include <pilfer/detail/worker/completion.hpp>
+#include <pilfer/detail/task/completion.hpp>
 
 #include "frame.hpp"
 

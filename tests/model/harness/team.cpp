@@ -1,7 +1,7 @@
 // A loop team: each slice of each phase runs once, after all slices of the phase before it, and the caller
 // goes on when the run is over. The loops of src/parallel/loop_team.cpp are copied: they spin by a clock.
 #include <pilfer/detail/parallel/team_protocol.hpp>
-#include <pilfer/detail/worker/completion.hpp>
+#include <pilfer/detail/task/completion.hpp>
 
 #include "../harness.hpp"
 

@@ -1,7 +1,7 @@
 // Seats that guests take and leave, and frames that return to one: src/guest/guest_slot.cpp.
 #include <pilfer/detail/deque/submissions.hpp>
 #include <pilfer/detail/idle/sleep.hpp>
-#include <pilfer/detail/worker/completion.hpp>
+#include <pilfer/detail/task/completion.hpp>
 
 #include "../harness.hpp"
 #include "../resting.hpp"

@@ -1,7 +1,7 @@
 // Waits in a list: notified, or withdrawn when their time is over, by exactly one.
+#include <pilfer/detail/task/completion.hpp>
 #include <pilfer/detail/timer/timers.hpp>
 #include <pilfer/detail/wait/wait_list.hpp>
-#include <pilfer/detail/worker/completion.hpp>
 
 #include "frame.hpp"
 

@@ -1,8 +1,8 @@
 // Shared by the harnesses of lists of waiters: wait_in() and go_on() of src/sync, for threads that block.
 #pragma once
 
+#include <pilfer/detail/task/completion.hpp>
 #include <pilfer/detail/wait/wait_list.hpp>
-#include <pilfer/detail/worker/completion.hpp>
 
 #include "frame.hpp"
 

@@ -5,7 +5,7 @@
 #include <exception>
 
 #include <pilfer/detail/context/scope_node.hpp>
-#include <pilfer/detail/worker/runtime.hpp>
+#include <pilfer/detail/task/runtime.hpp>
 
 namespace pilfer {
 inline namespace v0 {

@@ -11,10 +11,10 @@
 #include <pilfer/detail/cancel/points.hpp>
 #include <pilfer/detail/cancel/waits.hpp>
 #include <pilfer/detail/future/future_state.hpp>
+#include <pilfer/detail/task/completion.hpp>
+#include <pilfer/detail/task/parked.hpp>
+#include <pilfer/detail/task/runtime.hpp>
 #include <pilfer/detail/timer/alarm.hpp>
-#include <pilfer/detail/worker/completion.hpp>
-#include <pilfer/detail/worker/parked.hpp>
-#include <pilfer/detail/worker/runtime.hpp>
 
 namespace pilfer {
 inline namespace v0 {

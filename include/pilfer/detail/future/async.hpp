@@ -6,7 +6,7 @@
 
 #include <pilfer/detail/future/future_state.hpp>
 #include <pilfer/detail/fwd.hpp>
-#include <pilfer/detail/worker/task_options.hpp>
+#include <pilfer/detail/task/task_options.hpp>
 
 namespace pilfer {
 inline namespace v0 {

@@ -12,8 +12,8 @@
 #include <pilfer/detail/base/outcome.hpp>
 #include <pilfer/detail/base/race.hpp>
 #include <pilfer/detail/future/future_protocol.hpp>
+#include <pilfer/detail/task/runtime.hpp>
 #include <pilfer/detail/wait/wait.hpp>
-#include <pilfer/detail/worker/runtime.hpp>
 #include <pilfer/error.hpp>
 
 namespace pilfer {

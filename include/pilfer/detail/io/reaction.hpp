@@ -11,7 +11,7 @@
 #include <pilfer/channel.hpp>
 #include <pilfer/detail/pool/detached.hpp>
 #include <pilfer/detail/sync/repeated_wait.hpp>
-#include <pilfer/detail/worker/named.hpp>
+#include <pilfer/detail/task/named.hpp>
 #include <pilfer/event.hpp>
 #include <pilfer/io.hpp>
 #include <pilfer/pool.hpp>

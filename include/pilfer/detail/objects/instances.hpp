@@ -9,7 +9,7 @@
 #include <pilfer/detail/base/park.hpp>
 #include <pilfer/detail/base/sanitizer.hpp>
 #include <pilfer/detail/objects/leases.hpp>
-#include <pilfer/detail/worker/worker.hpp>
+#include <pilfer/detail/task/worker.hpp>
 #include <pilfer/error.hpp>
 
 namespace pilfer {

@@ -12,8 +12,8 @@
 
 #include <pilfer/detail/base/outcome.hpp>
 #include <pilfer/detail/objects/objects_queue.hpp>
+#include <pilfer/detail/task/runtime.hpp>
 #include <pilfer/detail/wait/wait.hpp>
-#include <pilfer/detail/worker/runtime.hpp>
 #include <pilfer/mutex.hpp>
 
 namespace pilfer {

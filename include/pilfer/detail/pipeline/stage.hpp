@@ -11,7 +11,7 @@
 #include <utility>
 
 #include <pilfer/detail/pipeline/plan.hpp>
-#include <pilfer/detail/worker/worker.hpp>
+#include <pilfer/detail/task/worker.hpp>
 #include <pilfer/pool.hpp>
 
 namespace pilfer {

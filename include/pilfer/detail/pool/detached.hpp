@@ -7,7 +7,7 @@
 #include <utility>
 
 #include <pilfer/detail/base/race.hpp>
-#include <pilfer/detail/worker/runtime.hpp>
+#include <pilfer/detail/task/runtime.hpp>
 #include <pilfer/named.hpp>
 
 namespace pilfer {

@@ -6,7 +6,7 @@
 #include <pilfer/detail/base/outcome.hpp>
 #include <pilfer/detail/base/race.hpp>
 #include <pilfer/detail/cancel/points.hpp>
-#include <pilfer/detail/worker/runtime.hpp>
+#include <pilfer/detail/task/runtime.hpp>
 #include <pilfer/error.hpp>
 
 namespace pilfer {

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include <pilfer/detail/base/ticks.hpp>
-#include <pilfer/detail/worker/runtime.hpp>
+#include <pilfer/detail/task/runtime.hpp>
 #include <pilfer/join.hpp>
 
 namespace pilfer {

@@ -9,9 +9,9 @@
 #include <pilfer/detail/base/race.hpp>
 #include <pilfer/detail/cancel/cancel.hpp>
 #include <pilfer/detail/cancel/points.hpp>
+#include <pilfer/detail/task/completion.hpp>
+#include <pilfer/detail/task/runtime.hpp>
 #include <pilfer/detail/wait/wait.hpp>
-#include <pilfer/detail/worker/completion.hpp>
-#include <pilfer/detail/worker/runtime.hpp>
 #include <pilfer/error.hpp>
 #include <pilfer/pool.hpp>
 #include <pilfer/task_options.hpp>

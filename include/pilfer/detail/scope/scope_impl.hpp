@@ -8,7 +8,7 @@
 #include <type_traits>
 #include <utility>
 
-#include <pilfer/detail/worker/task_options.hpp>
+#include <pilfer/detail/task/task_options.hpp>
 #include <pilfer/scope.hpp>
 
 namespace pilfer {
@@ -159,12 +159,6 @@ struct scope_access {
     /// The scope that a task at `place` is in.
     [[nodiscard]] static scope_core* of(scope_node* place) noexcept {
         return reinterpret_cast<scope_core*>(scope_node::strip(place)); // its first member
-    }
-    /// The innermost scope around the task of an entry.
-    [[nodiscard]] static scope_node* parent(task_word entry) noexcept {
-        const task_word at = entry & ~kind_mask;
-        return (entry & kind_mask) == kind_continuation ? link(*reinterpret_cast<scope_core*>(at))
-                                                        : reinterpret_cast<spark*>(at)->parent_to_start();
     }
     [[nodiscard]] static const continuation* rest(const scope_core& s) noexcept {
         return &s.m_link.head().rest;

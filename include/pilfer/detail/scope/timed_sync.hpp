@@ -4,8 +4,8 @@
 #pragma once
 
 #include <pilfer/detail/base/atom.hpp>
+#include <pilfer/detail/task/completion.hpp>
 #include <pilfer/detail/wait/wait_list.hpp>
-#include <pilfer/detail/worker/completion.hpp>
 
 namespace pilfer {
 inline namespace v0 {

@@ -9,8 +9,8 @@
 #include <utility>
 
 #include <pilfer/detail/pool/detached.hpp>
+#include <pilfer/detail/task/runtime.hpp>
 #include <pilfer/detail/timer/alarm.hpp>
-#include <pilfer/detail/worker/runtime.hpp>
 
 namespace pilfer {
 inline namespace v0 {

@@ -5,8 +5,8 @@
 
 #include <pilfer/detail/base/park.hpp>
 #include <pilfer/detail/base/time.hpp>
+#include <pilfer/detail/task/runtime.hpp>
 #include <pilfer/detail/wait/wait_list.hpp>
-#include <pilfer/detail/worker/runtime.hpp>
 
 namespace pilfer {
 inline namespace v0 {

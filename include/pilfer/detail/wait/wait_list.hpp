@@ -10,7 +10,7 @@
 #include <pilfer/detail/base/atom.hpp>
 #include <pilfer/detail/base/checked.hpp>
 #include <pilfer/detail/base/raw_lock.hpp>
-#include <pilfer/detail/worker/completion.hpp>
+#include <pilfer/detail/task/completion.hpp>
 
 namespace pilfer {
 inline namespace v0 {
