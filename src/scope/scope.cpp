@@ -329,8 +329,12 @@ void scope_core::sync_children(worker* w) {
     w->current.store(child.beneath, rlx);
     if (quiet() && m_children.all_done()) [[likely]] {
         children_have_ended();
-        backend_of(w).synced(this);
-        resume_on_origin(home);
+        if (w->recording) [[unlikely]] {
+            backend_of(w).synced(this);
+        }
+        if (m_link.head().comes_home) [[unlikely]] {
+            resume_on_origin(home);
+        }
         return;
     }
     wait_and_rethrow(home);

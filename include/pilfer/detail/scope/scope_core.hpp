@@ -117,7 +117,7 @@ public:
     [[nodiscard]] bool drops() const noexcept { return (cancel_state().load(rlx) & cancel_flag::drops) != 0; }
     /// True if the running task owns this scope and unwinds, and the scope has begun since then. Then tasks
     /// below are not stopped from further out. Called before anything is announced there.
-    PILFER_COLD bool is_cleanup(const worker* w) noexcept;
+    PILFER_NOINLINE bool is_cleanup(const worker* w) noexcept;
     /// Called before the owner waits: children that are stopped do not start.
     void look_for_children(worker* w) noexcept;
     /// Drops a child. Throws stopped if the caller is stopped, too.
