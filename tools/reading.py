@@ -18,6 +18,8 @@ How it counts:
 * A call is followed to the definitions of that name in the class or namespace that is written in front of it. Without one, those
   of the same class count first, then those of the same file. Then headers that the file includes, directly or not, and all of
   src/*.cpp. If these are in more than one class, the call is not followed: `x.get()` would lead everywhere.
+* If several rooms have a function of the name, the entry is that of the lowest one.
+* A call never leads to a higher room (ci/layers.py), nor to code for special builds, such as those of the checker of races.
 * So the figures are rough. They compare two commits. They do not replace a reader with a clock.
 """
 
@@ -36,6 +38,7 @@ sys.path.insert(0, str(ROOT / "ci"))
 import layers  # noqa: E402
 
 DEPTH = 3
+SPECIAL = r"\bPILFER_(?:RACE|TEST|CHAOS|ASAN|TSAN)\b"
 
 # What is entered -> its public header and its functions. Functions that a tree does not have are left out. Of "new|old", for a
 # function that was moved, the first one counts that the tree has.
@@ -68,6 +71,24 @@ def blank(text):
     return BLANKED.sub(lambda m: '""' if m.group(0)[0] in "R\"'" else "\n" * m.group(0).count("\n"), text)
 
 
+def for_users(text):
+    """The text without what only special builds compile: SPECIAL names their macros."""
+    kept, hidden, depth = [], None, 0
+    for line in text.splitlines():
+        word = re.match(r"[ \t]*#[ \t]*(if|else|elif|endif)", line)
+        if word:
+            kind = word.group(1)
+            if kind == "if":
+                depth += 1
+                if hidden is None and re.search(SPECIAL, line) and not re.search(r"!\s*defined", line):
+                    hidden = depth
+            elif hidden == depth:
+                hidden = None
+            depth -= kind == "endif"
+        kept.append("" if hidden is not None else line)
+    return "\n".join(kept)
+
+
 def closing(text, at):
     """The position of the brace that closes the one at `at`."""
     depth = 0
@@ -97,7 +118,7 @@ class Scan:
         self.functions = []
         self.classes = {}  # name -> [member functions, data members]
         self._file = file
-        self._walk(blank(text), None, None)
+        self._walk(blank(for_users(text)), None, None)
 
     def _member(self, owner, declaration):
         if owner is None or not declaration:
@@ -182,7 +203,11 @@ class Tree:
         self.text = {file: (root / file).read_text(encoding="utf-8") for file in self.files}
         self.lines = {file: sum(1 for line in text.splitlines() if line.strip()) for file, text in self.text.items()}
         self.includes = {file: set(layers.includes(root, file)) for file in self.files}
-        scans = {file: Scan(file, text) for file, text in self.text.items() if not file.endswith((".S", ".h"))}
+        headers = layers.header_rooms()
+        self.rank = {file: layers.RANKS.index(room) for file in self.files
+                     if (room := layers.room_of(file, headers)) in layers.RANKS}
+        scans = {file: Scan(file, text) for file, text in self.text.items()
+                 if not file.endswith((".S", ".h")) and not file.startswith("src/race/")}
         self.classes = {name: (file, counts) for file, scan in scans.items() for name, counts in scan.classes.items()
                         if sum(counts)}
         self.functions = collections.defaultdict(list)
@@ -203,7 +228,8 @@ class Tree:
 
     def definitions(self, caller, qualifier, name):
         """The definitions that a call in `caller` may mean, none if there are too many classes of them."""
-        found = self.functions.get(name, [])
+        rank = self.rank.get(caller.file, len(layers.RANKS))
+        found = [f for f in self.functions.get(name, []) if self.rank.get(f.file, 0) <= rank]
         if qualifier is not None:
             owned = [f for f in found if f.owner == qualifier]
             found = owned or [f for f in found if f.owner is None and f.space == qualifier]
@@ -224,7 +250,8 @@ class Tree:
                 found = found or [f for f in self.functions.get(last, ()) if f.owner == (owner or None)]
             if not found:
                 print(f"reading.py: {self.root} has no function {name}", file=sys.stderr)
-            new += found
+            lowest = min((self.rank.get(f.file, 0) for f in found), default=0)
+            new += [f for f in found if self.rank.get(f.file, 0) == lowest]
         files = {f"include/pilfer/{header}"} & set(self.files) | {f.file for f in new}
         seen = {id(f) for f in new}
         for _ in range(DEPTH):
