@@ -1,5 +1,5 @@
 // transform, copy, fill, generate, reverse, rotate, chunks and index spaces: equal to std, every index once.
-// Optimised in every build: without inlining each of its many runs takes a hundred times as long.
+// Optimised lightly: without inlining its many runs take ten times as long by g++.
 #include <algorithm>
 #include <atomic>
 #include <deque>

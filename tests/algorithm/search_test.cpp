@@ -1,5 +1,5 @@
 // Searches and comparisons: equal to std, the lowest index wins, no piece begins after it.
-// Optimised in every build: without inlining each of its many runs takes a hundred times as long.
+// Optimised lightly: without inlining its many runs take ten times as long by g++.
 #include <algorithm>
 #include <atomic>
 #include <cstddef>

@@ -1,5 +1,5 @@
 // Selections, histograms and groups: equal to std, each function called once for every element.
-// Optimised in every build: without inlining each of its many runs takes a hundred times as long.
+// Optimised lightly: without inlining its many runs take ten times as long by g++.
 #include <algorithm>
 #include <atomic>
 #include <functional>
