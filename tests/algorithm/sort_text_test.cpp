@@ -114,7 +114,8 @@ TEST_P(sort_text, equals_std_on_many_strings) {
         texts make(13);
         for (const std::size_t longest : {3U, 9U, 30U}) {
             for (const unsigned letters : {1U, 2U, 6U}) {
-                const auto input = entries(support::sanitized ? 6000 : 15'000, make, longest, longest / 3, letters);
+                const auto input =
+                    entries(support::sanitized ? 6000 : 15'000, make, longest, longest / 3, letters);
                 check(input, std::ranges::less());
                 check(input, std::ranges::greater());
             }

@@ -471,7 +471,7 @@ TEST(context_peaks, leave_no_more_memory_than_the_first_one) {
     pilfer::pool pool({.workers = 1});
     pool.run([] { nest(1'000); });
     const auto first = pool.counters().contexts_live;
-    for (int round = 0; round < 300; ++round) {
+    for (int round = 0; round < (sanitized ? 80 : 300); ++round) {
         pool.run([] { nest(1'000); });
     }
     EXPECT_LE(pool.counters().contexts_live, first + 64);
@@ -482,7 +482,7 @@ TEST(context_peaks, of_one_task_leave_no_more_memory_than_the_first_one) {
     pool.run([&pool] {
         nest(1'000);
         const auto first = pool.counters().contexts_live;
-        for (int round = 0; round < 300; ++round) {
+        for (int round = 0; round < (sanitized ? 80 : 300); ++round) {
             nest(1'000);
         }
         EXPECT_LE(pool.counters().contexts_live, first + 64);
@@ -507,7 +507,7 @@ TEST(context_peaks, of_one_worker_leave_the_limit_to_another_one) {
         return one;
     };
     auto first = hold(0);
-    for (int round = 0; round < 100; ++round) {
+    for (int round = 0; round < (sanitized ? 40 : 100); ++round) {
         pool.run([] { nest(900); });
     }
     auto second = hold(1);
