@@ -52,6 +52,7 @@ PUBLIC = {
     "timer": "timer",
     "sync": "barrier channel condition_variable event latch mutex semaphore shared_mutex stop",
     "io": "io on",
+    "observe": "metrics",
     "coroutine": "co_await scheduler task",
     "objects": "monitor synchronized worker_local",
     "sort": "algorithm/merge sort",

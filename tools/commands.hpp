@@ -20,6 +20,7 @@ void add_profile(CLI::App& app, int& code);
 void add_race(CLI::App& app, int& code);
 void add_view(CLI::App& app, int& code);
 void add_whatif(CLI::App& app, int& code);
+void add_top(CLI::App& app, int& code);
 
 // Those of pilfer-chaos: chaos/main.cpp lists them.
 void add_soak(CLI::App& app, int& code);

@@ -20,6 +20,7 @@ int main(int count, char** words) {
         tools::add_race(app, code);
         tools::add_view(app, code);
         tools::add_whatif(app, code);
+        tools::add_top(app, code);
         app.parse(count, words);
         if (app.get_subcommands().empty()) {
             // CLI11's own check comes first, and would not name a subcommand that does not exist.

@@ -169,6 +169,10 @@ PILFER_C_API int pilfer_keep_warm_begin(pilfer_pool* pool);
 PILFER_C_API int pilfer_keep_warm_end(pilfer_pool* pool);
 /* Writes to the descriptor `file` what each worker does and each task waits for: pilfer::pool::dump. */
 PILFER_C_API int pilfer_pool_dump(const pilfer_pool* pool, int file);
+/* Stores at most `size` bytes of pilfer::prometheus_text, the ending zero included, and the length of the
+ * whole text in *length. So a first call with size 0 asks for the length; the text may be longer in the
+ * second one. */
+PILFER_C_API int pilfer_prometheus_text(char* text, size_t size, size_t* length);
 /* Writes the recorded events to the file `path`: pilfer::write_trace. */
 PILFER_C_API int pilfer_pool_write_trace(const pilfer_pool* pool, const char* path);
 

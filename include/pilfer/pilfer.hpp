@@ -19,6 +19,7 @@
 #include <pilfer/join.hpp>
 #include <pilfer/keep_warm.hpp>
 #include <pilfer/latch.hpp>
+#include <pilfer/metrics.hpp>
 #include <pilfer/monitor.hpp>
 #include <pilfer/mutex.hpp>
 #include <pilfer/named.hpp>

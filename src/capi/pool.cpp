@@ -1,6 +1,7 @@
 // Pools for C.
 #include <pilfer/pool.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -9,6 +10,7 @@
 #include <stdexcept>
 #include <string>
 
+#include <pilfer/metrics.hpp>
 #include <pilfer/pilfer.h>
 #include <pilfer/trace.hpp>
 
@@ -192,6 +194,21 @@ int pilfer_pool_dump(const pilfer_pool* pool, int file) {
         return PILFER_EINVAL;
     }
     return guarded([&] { of(pool).dump(file); });
+}
+
+int pilfer_prometheus_text(char* text, size_t size, size_t* length) {
+    if ((text == nullptr && size != 0) || length == nullptr) {
+        return PILFER_EINVAL;
+    }
+    return guarded([&] {
+        const std::string whole = pilfer::prometheus_text();
+        *length = whole.size();
+        if (size != 0) {
+            const std::size_t n = std::min(whole.size(), size - 1);
+            std::memcpy(text, whole.data(), n);
+            text[n] = '\0';
+        }
+    });
 }
 
 int pilfer_pool_write_trace(const pilfer_pool* pool, const char* path) {

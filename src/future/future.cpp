@@ -1,6 +1,8 @@
 // The life of a future: claims of its task, waits for it, and wake-ups.
 #include <pilfer/future.hpp>
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 
 #include <pilfer/detail/base/race.hpp>
@@ -54,6 +56,20 @@ constexpr wait_kind kinds[] = {{"a future", &look_at},
 constexpr unsigned sweep_every = 32;
 
 } // namespace
+
+// offsetof() is also used on types without standard layout. Both compilers place their members alike.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Winvalid-offsetof"
+struct future_layout {
+    static constexpr std::uint64_t life = offsetof(future_core, m_life);
+    static constexpr std::uint64_t runner = offsetof(future_core, m_runner);
+};
+#pragma GCC diagnostic pop
+
+/// For tools/gdb/pilfer.py: the debug information of a program has only a declaration of this class, because
+/// its virtual functions are in the library. The stage is the first word of m_life.
+extern "C" PILFER_API __attribute__((used)) const std::uint64_t pilfer_v0_future_layout[] = {
+    future_layout::life, future_layout::runner, sizeof(future_core)};
 
 future_follower::future_follower(future_core& task) noexcept
     : future_listener([](future_listener& self) noexcept {

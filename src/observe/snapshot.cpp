@@ -110,9 +110,8 @@ void add_coroutines(snapshot& s, pool_core& p, std::size_t most) {
     }
 }
 
-/// Finds the awaited contexts, as far as they are known. Known are the branch of a join, the task of a run()
-/// and a future's task, if they run on contexts of their own. Forked children of a scope are known on the
-/// same condition. The children of spawn are not known.
+} // namespace
+
 void connect(snapshot& s) {
     std::unordered_map<const void*, std::size_t> by_context;
     std::unordered_map<const void*, std::size_t> by_job;
@@ -142,8 +141,6 @@ void connect(snapshot& s) {
         }
     }
 }
-
-} // namespace
 
 const pool_moment* snapshot::find(const pool_core* p) const noexcept {
     const auto at = std::find_if(pools.begin(), pools.end(), [p](const auto& m) { return m.pool == p; });

@@ -71,6 +71,11 @@ inline constexpr std::size_t most_awaiting = 8;
 /// resume, make, end or take contexts have to wait. Throws std::bad_alloc.
 [[nodiscard]] snapshot take_snapshot(const pool_core* stacks_of);
 
+/// Finds the awaited contexts of each wait, as far as they are known. Known are the branch of a join, the
+/// task of a run() and a future's task, if they run on contexts of their own. Forked children of a scope are
+/// known on the same condition. The children of spawn are not known.
+void connect(snapshot& s);
+
 /// Indices in s.pools of `p` and of the pools that its contexts wait for, directly or indirectly.
 [[nodiscard]] std::vector<std::size_t> pools_behind(const snapshot& s, const pool_core* p);
 

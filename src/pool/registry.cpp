@@ -45,7 +45,27 @@ constinit std::atomic<std::uint64_t> parents{0}; // the pools of that number and
 
 } // namespace
 
-/// Offsets for a debugger that has no debug information; the order is that of the script.
+/// The options of a build that change the layout of objects.
+[[nodiscard]] constexpr std::uint64_t build_kind() noexcept {
+    std::uint64_t kind = checked_build ? 1 : 0;
+#if defined(PILFER_CHAOS)
+    kind |= 2;
+#endif
+#if defined(PILFER_TEST)
+    kind |= 4;
+#endif
+#if defined(PILFER_TSAN)
+    kind |= 8;
+#endif
+#if defined(PILFER_ASAN)
+    kind |= 16;
+#endif
+    return kind;
+}
+
+/// Offsets for a debugger that has no debug information; the order is that of the script. Then what a reader
+/// of another process compares: a change of a member's meaning without a change of a size needs a new number
+/// of the version.
 extern "C" PILFER_API __attribute__((used)) const std::uint64_t pilfer_v0_layout[] = {
     1, // version of this table
     saved_layout,
@@ -70,9 +90,46 @@ extern "C" PILFER_API __attribute__((used)) const std::uint64_t pilfer_v0_layout
     offsetof(worker, index),
     offsetof(activation, ctx),
     offsetof(context, low),
+    build_kind(),
+    sizeof(pool_entry),
+    offsetof(pool_entry, pool),
+    sizeof(pool_core),
+    offsetof(pool_core, submissions),
+    offsetof(pool_core, stacks),
+    offsetof(pool_core, gate),
+    offsetof(pool_core, alarms),
+    sizeof(scheduler),
+    offsetof(scheduler, thread_id),
+    offsetof(scheduler, count),
+    sizeof(context),
+    offsetof(context, waits),
+    offsetof(context, name),
+    offsetof(context, job),
+    sizeof(suspension),
+    offsetof(suspension, timed),
+    sizeof(activation),
+    sizeof(slab),
+    sizeof(options),
 };
 
+/// The object that the note names. Hidden, so that the distance is known when this library or program is
+/// linked.
+extern "C" __attribute__((used, visibility("hidden")))
+const reader_entry pilfer_v0_for_readers{pilfer_v0_layout, std::size(pilfer_v0_layout), &pilfer_v0_pools};
+
+// A note is loaded with the program, and strip keeps it: a reader needs neither symbols nor the file. Owner
+// "pilfer", type 1, and the distance from here to pilfer_v0_for_readers.
+asm(".pushsection .note.pilfer, \"a\", %note\n\t"
+    ".balign 4\n\t"
+    ".4byte 7, 8, 1\n\t"
+    ".asciz \"pilfer\"\n\t"
+    ".balign 4\n\t"
+    ".8byte pilfer_v0_for_readers - .\n\t"
+    ".popsection");
+
 #pragma GCC diagnostic pop
+
+const reader_entry& own_reader_entry() noexcept { return pilfer_v0_for_readers; }
 
 namespace registry {
 

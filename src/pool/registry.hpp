@@ -12,8 +12,20 @@ inline namespace v0 {
 namespace detail {
 
 class pool_core;
+struct pool_entry;
 struct slab;
 struct submission;
+
+/// The entry for `pilfer top`, which reads this process from outside. An ELF note has the address.
+struct reader_entry {
+    const std::uint64_t* layout; // pilfer_v0_layout
+    std::uint64_t words;         // of it
+    pool_entry* const* pools;    // pilfer_v0_pools
+};
+
+/// This library's own one. A reader compares it with that of the other process: with equal layouts it may
+/// interpret the other's objects as its own types.
+[[nodiscard]] const reader_entry& own_reader_entry() noexcept;
 
 /// Addresses of a worker's words, for a debugger. A debugger without debug information knows no type.
 struct worker_entry {

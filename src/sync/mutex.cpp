@@ -124,6 +124,7 @@ void mutex::leaves() noexcept {
 
 void mutex::look(detail::wait_facts& f) const noexcept {
     f.state = m_core.is_held() ? "held" : nullptr;
+    f.holder = m_owner.load(detail::rlx);
     f.runner = m_runner.load(detail::rlx);
 }
 
@@ -131,6 +132,7 @@ void mutex::look(detail::wait_facts& f) const noexcept {
 
 void mutex::look(detail::wait_facts& f) const noexcept {
     f.state = m_core.is_held() ? "held" : nullptr;
+    f.holder = m_owner.load(detail::rlx);
 #if defined(PILFER_TEST)
     const void* const owner = m_owner.load(detail::rlx);
     if (!reports_cycles() && owner != nullptr && owner != outside()) {

@@ -63,6 +63,11 @@ public:
     /// True if an alarm is due before `limit`, or if a descriptor is awaited.
     [[nodiscard]] bool expects_before(instant limit) const noexcept;
 
+    /// The alarms of worker `i`. Works on a copy of this object, too: see `pilfer top`.
+    [[nodiscard]] const timer_heap<std_atom, futex_park>* heap_of(unsigned i) const noexcept {
+        return &m_desks.get()[i].alarms;
+    }
+
     // ---- tasks of alarms
     /// Runs a prompt task, which has fired and is counted, at once on the thread that fires it.
     void run_prompt(timed_task& t) noexcept;

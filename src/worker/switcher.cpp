@@ -144,7 +144,8 @@ void switcher::after_switch(void* message) noexcept {
             return;
         }
         auto* s = static_cast<suspension*>(message);
-        san::acquire(s);                    // what the frame wrote before it left
+        san::acquire(s); // what the frame wrote before it left
+        s->act->ctx->waits.store(s->act->ctx->waits.load(rlx) + 1, rlx);
         s->act->ctx->waiting.store(s, rel); // observe.I2: read by walkers of suspended contexts
         PILFER_CHAOS_POINT(publish);
         if (s->publish(*s)) {

@@ -185,6 +185,8 @@ TEST_F(c_misuse, bad_input_arguments) {
             pilfer_pool_settings(pool, nullptr),
             pilfer_pool_dump(nullptr, 2),
             pilfer_pool_dump(pool, -1),
+            pilfer_prometheus_text(nullptr, 0, nullptr),
+            pilfer_prometheus_text(nullptr, 1, &bytes),
             pilfer_pool_write_trace(nullptr, "x"),
             pilfer_pool_write_trace(pool, nullptr),
             pilfer_pool_counters(nullptr, &counters),

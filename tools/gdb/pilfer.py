@@ -6,11 +6,14 @@
     (gdb) pilfer contexts          every suspended context, and the object that it waits for
     (gdb) pilfer bt 135            the stack of context 135 (of the only pool, or: pilfer bt 2.135)
     (gdb) pilfer bt all            all of them
+    (gdb) print results            a future, mutex, scope and so on: its state, and who waits for it
 
 A table in the library, pilfer_v0_layout, has the places of its words. gdb itself unwinds the stacks: an unwinder
 makes the registers that a switch saved look like those of the innermost frame's caller. Nothing in the process is
 changed.
 """
+
+import re
 
 import gdb
 from gdb.unwinder import Unwinder, register_unwinder
@@ -18,7 +21,9 @@ from gdb.unwinder import Unwinder, register_unwinder
 FIELDS = (
     "version saved_layout pool_next pool_number pool_workers pool_worker pool_slabs worker_size worker_thread "
     "worker_current worker_seat slab_next slab_number slab_contexts slab_most context_waiting suspension_sp "
-    "suspension_home suspension_why suspension_object home_index activation_context context_low"
+    "suspension_home suspension_why suspension_object home_index activation_context context_low build_kind entry_size "
+    "pool_core core_size core_submissions core_stacks core_gate core_alarms scheduler_size scheduler_thread "
+    "scheduler_count context_size context_waits context_name"
 ).split()
 
 # Where a switch keeps the callee-saved registers, counted from the saved stack pointer, and how long that
@@ -74,8 +79,10 @@ class Layout:
 class Context:
     """A suspended context."""
 
-    def __init__(self, layout, pool, number, suspension):
-        self.layout, self.pool, self.number = layout, pool, number
+    def __init__(self, layout, pool, number, suspension, context):
+        self.layout, self.pool, self.number, self.at = layout, pool, number, context
+        name = word(context + layout.context_name)
+        self.name = text(name) if name else None
         self.sp = word(suspension + layout.suspension_sp)
         self.worker = half(word(suspension + layout.suspension_home) + layout.home_index)
         why = word(suspension + layout.suspension_why)
@@ -96,6 +103,7 @@ class Pool:
     def __init__(self, layout, entry):
         self.layout = layout
         self.number = word(entry + layout.pool_number)
+        self.core = word(entry + layout.pool_core)
         self.workers = word(entry + layout.pool_workers)
         self.first_worker = word(entry + layout.pool_worker)
         self.slabs = word(entry + layout.pool_slabs)
@@ -103,16 +111,22 @@ class Pool:
     def contexts(self):
         """The suspended contexts."""
         found = []
+        for context, number in self.stacks():
+            waiting = word(context + self.layout.context_waiting)
+            if waiting:
+                found.append(Context(self.layout, self.number, number, waiting, context))
+        return sorted(found, key=lambda c: c.number)
+
+    def stacks(self):
+        """(context, number) of every stack, also of those in no use."""
         slab = word(self.slabs)
         while slab:
             base = half(slab + self.layout.slab_number) * self.layout.slab_most
             for i in range(self.layout.slab_most):
                 context = word(slab + self.layout.slab_contexts + 8 * i)
-                waiting = word(context + self.layout.context_waiting) if context else 0
-                if waiting:
-                    found.append(Context(self.layout, self.number, base + i, waiting))
+                if context:
+                    yield context, base + i
             slab = word(slab + self.layout.slab_next)
-        return sorted(found, key=lambda c: c.number)
 
     def worker_lines(self):
         for i in range(self.workers):
@@ -266,6 +280,159 @@ class Backtrace(gdb.Command):
         for c in chosen:
             print_stack(c)
 
+
+# Printers of public types. They need debug information of the program, and run no code in it.
+
+
+def scalar(value):
+    """What a std::atomic or another class of one word holds, as an integer."""
+    while value.type.strip_typedefs().code == gdb.TYPE_CODE_STRUCT:
+        value = value[next(f for f in value.type.strip_typedefs().fields() if hasattr(f, "bitpos"))]
+    return int(value)
+
+
+def waiting_for(address, size):
+    """The contexts that wait for an object there, or for a part of it."""
+    found = [c for p in pools() for c in p.contexts() if c.why and address <= c.object < address + size]
+    several = len({p.number for p in pools()}) > 1
+    names = [
+        "context %s%d%s" % ("%d." % c.pool if several else "", c.number, ' "%s"' % c.name if c.name else "")
+        for c in found[:8]
+    ]
+    if not found:
+        return "no context waits"
+    more = ", and %d more" % (len(found) - 8) if len(found) > 8 else ""
+    return "%d wait%s: %s%s" % (len(found), "s" if len(found) == 1 else "", ", ".join(names), more)
+
+
+def holder(owner):
+    """The task or thread with that word of a mutex. An activation is on the stack of its context."""
+    for p in pools():
+        for context, number in p.stacks():
+            if word(context + p.layout.context_low) <= owner < context + p.layout.context_size:
+                return "context %d of pool %d" % (number, p.number)
+    return "a thread (0x%x)" % owner
+
+
+def mutex_state(value):
+    if not scalar(value["m_core"]["m_word"]) & 1:
+        return "free"
+    owner = scalar(value["m_owner"])
+    return "held by " + holder(owner) if owner else "held"
+
+
+def future_state(value):
+    core = value["m_state"]
+    if int(core) == 0:
+        return "empty", 0, 0
+    # The program's debug information has no members of future_core, so the library has a table.
+    table = int(gdb.parse_and_eval("(unsigned long)&pilfer_v0_future_layout"))
+    life, runner_at, size = (word(table + 8 * i) for i in range(3))
+    stage = ("pending", "queued", "running", "done")[half(int(core) + life) % 4]
+    runner = word(int(core) + runner_at) if stage == "running" else 0
+    return stage + (" on " + holder(runner) if runner else ""), int(core), size
+
+
+def describe_future(value):
+    state, at, size = future_state(value)
+    return state if at == 0 else "%s; %s" % (state, waiting_for(at, size))
+
+
+def describe_scope(value):
+    core = value[value.type.strip_typedefs().fields()[0]]
+    left = scalar(core["m_children"]["m_count"])
+    waits = left >= 1 << 47
+    left = left - (1 << 48) if waits else left + scalar(core["m_children"]["m_pending"])
+    return "%d unfinished children; %s" % (left, waiting_for(int(value.address), value.type.sizeof))
+
+
+def describe_channel(value):
+    state = value["m_core"]["m_protocol"]
+    return "%d of %d values%s; %s" % (
+        scalar(state["m_count"]),
+        scalar(state["m_capacity"]),
+        ", closed" if scalar(state["m_closed"]) else "",
+        waiting_for(int(value.address), value.type.sizeof),
+    )
+
+
+def describe_pool(value):
+    core = int(value["m_core"])
+    for p in pools():
+        if p.core == core:
+            states = [line.rpartition(": ")[2].partition(",")[0] for line in p.worker_lines()]
+            return "pool %d: %d workers (%s); %d suspended contexts" % (
+                p.number,
+                p.workers,
+                ", ".join("%d %s" % (states.count(s), s) for s in sorted(set(states))),
+                len(p.contexts()),
+            )
+    return "a pool that has ended or is being made"
+
+
+def describe_graph(value):
+    core = value["m_core"]
+    return "%s; %s" % (
+        "running" if scalar(core["m_running"]) else "at rest",
+        waiting_for(int(value.address), value.type.sizeof),
+    )
+
+
+def describe_task(value):
+    owner = value[value.type.strip_typedefs().fields()[0]]
+    frame = int(owner["m_handle"]["_M_fr_ptr"])
+    if frame == 0:
+        return "empty"
+    code = word(frame)  # the first word of a frame is where it goes on
+    block = gdb.block_for_pc(code) if code else None
+    while block is not None and block.function is None:
+        block = block.superblock
+    name = block.function.print_name if block is not None else "0x%x" % code
+    return "not started or suspended in %s" % name
+
+
+def waited_for(value):
+    return waiting_for(int(value.address), value.type.sizeof)
+
+
+DESCRIBED = {
+    "future": describe_future,
+    "promise": describe_future,
+    "mutex": lambda v: "%s; %s" % (mutex_state(v), waited_for(v)),
+    "shared_mutex": waited_for,
+    "condition_variable": waited_for,
+    "event": lambda v: "%s; %s" % ("set" if scalar(v["m_set"]) else "not set", waited_for(v)),
+    "latch": lambda v: "%d to count down; %s" % (scalar(v["m_left"]), waited_for(v)),
+    "barrier": lambda v: "%d of %d to arrive; %s"
+    % (scalar(v["m_core"]["m_left"]), scalar(v["m_core"]["m_expected"]), waited_for(v)),
+    "counting_semaphore": lambda v: "%d left; %s" % (scalar(v["m_core"]["m_count"]), waited_for(v)),
+    "channel": describe_channel,
+    "scope": describe_scope,
+    "pool": describe_pool,
+    "graph": describe_graph,
+    "task": describe_task,
+}
+
+
+class Printer:
+    def __init__(self, name, value):
+        self.name, self.value = name, value
+
+    def to_string(self):
+        try:
+            return "pilfer::%s (%s)" % (self.name, DESCRIBED[self.name](self.value))
+        except (gdb.error, gdb.GdbError, KeyError, TypeError, StopIteration) as problem:
+            return "pilfer::%s (cannot be read: %s)" % (self.name, problem)
+
+
+def printer(value):
+    kind = re.match(r"^pilfer::(?:v0::)?(\w+)(?:<.*>)?$", value.type.strip_typedefs().unqualified().name or "")
+    return Printer(kind.group(1), value) if kind and kind.group(1) in DESCRIBED else None
+
+
+gdb.pretty_printers[:] = [p for p in gdb.pretty_printers if getattr(p, "__name__", "") != "pilfer_printer"]
+printer.__name__ = "pilfer_printer"
+gdb.pretty_printers.append(printer)
 
 Pilfer()
 Pools()

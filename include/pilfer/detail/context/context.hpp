@@ -99,6 +99,7 @@ struct alignas(64) context {
     stack_view view;
     std::uint32_t index = 0; // in its slab
     std::uint32_t valgrind_id = 0;
+    std::atomic<std::uint32_t> waits{0}; // number of suspensions: `pilfer top` tells two waits apart by it
 #if defined(PILFER_CHECKED)
     std::atomic<context_state> state{context_state::pooled};
     std::atomic<held_lock*> locks{nullptr}; // the newest checked_lock taken on this stack

@@ -151,6 +151,7 @@ protected:
 
 private:
     friend struct future_follower;
+    friend struct future_layout;
     static suspension* run_task(spark* self, worker* w) noexcept;
     void run_claimed(worker* w) noexcept;
     [[nodiscard]] bool run_here(worker* w) noexcept;

@@ -101,6 +101,7 @@ struct wait_facts {
     const spark* task = nullptr;          ///< The awaited task.
     const void* children_of = nullptr;    ///< The scope whose children are awaited.
     const context* runner = nullptr;      ///< The context on which the awaited thing runs.
+    const void* holder = nullptr;         ///< The activation, or the word of a thread, that holds a mutex.
     const pool_core* elsewhere = nullptr; ///< The other pool to which the awaited thing belongs.
     int descriptor = -1;                  ///< The awaited descriptor, if no object is awaited.
 };

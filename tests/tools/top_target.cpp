@@ -1,0 +1,149 @@
+// A program for tests of `pilfer top`: `top_target KIND` makes a state that does not change, says "ready",
+// and waits until its standard input ends. A letter m there prints prometheus_text().
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+
+#include <pilfer/pilfer.hpp>
+
+namespace {
+
+void say_ready() {
+    std::puts("ready");
+    std::fflush(stdout);
+    for (int c; (c = std::getchar()) != EOF;) {
+        if (c == 'm') {
+            std::fputs((pilfer::prometheus_text() + "# EOF\n").c_str(), stdout);
+            std::fflush(stdout);
+        }
+    }
+    std::_Exit(0); // tasks may wait for ever
+}
+
+/// Suspended contexts by the counters. A task is counted a moment before its context can be seen.
+void await_suspended(const pilfer::pool& p, std::uint64_t n) {
+    for (;;) {
+        const pilfer::counters c = p.counters();
+        if (c.suspends - c.resumes >= n) {
+            return;
+        }
+        std::this_thread::yield();
+    }
+}
+
+/// Two tasks lock two mutexes in opposite orders.
+void locks(pilfer::pool& p) {
+    static pilfer::mutex first;
+    static pilfer::mutex second;
+    static pilfer::barrier both(2);
+    const auto task = [](pilfer::mutex& a, pilfer::mutex& b) {
+        a.lock();
+        both.arrive_and_wait();
+        b.lock();
+    };
+    p.submit({.name = "transfer money"}, [task] { task(first, second); });
+    p.submit({.name = "close account"}, [task] { task(second, first); });
+    await_suspended(p, 2);
+}
+
+/// `n` tasks wait for a channel that stays empty.
+void waits(pilfer::pool& p, unsigned n) {
+    static pilfer::channel<int> queue(1);
+    for (unsigned i = 0; i < n; ++i) {
+        p.submit([] { (void)queue.receive(); });
+    }
+    await_suspended(p, n);
+}
+
+/// Every worker computes for ever, and a task is queued.
+void hogs(pilfer::pool& p) {
+    static std::atomic<int> running{0};
+    for (unsigned i = 0; i < 2; ++i) {
+        p.submit({.name = "endless loop"}, [] {
+            for (++running;;) {
+                std::this_thread::yield();
+            }
+        });
+    }
+    while (running < 2) {
+        std::this_thread::yield();
+    }
+    p.submit([] {});
+}
+
+/// A timer ticks far away and a task waits for a time: no stall.
+void timers(pilfer::pool& p) {
+    static pilfer::event never;
+    p.submit({.name = "patient"}, [] { pilfer::sleep_for(std::chrono::hours(1)); });
+    p.submit({.name = "listener"}, [] { never.wait(); });
+    await_suspended(p, 2);
+}
+
+int leaves(int depth) {
+    if (depth == 0) {
+        return 1;
+    }
+    const auto [a, b] = pilfer::join([=] { return leaves(depth - 1); }, [=] { return leaves(depth - 1); });
+    return a + b;
+}
+
+/// Tasks begin, wait, resume and end all the time, and none stays.
+void busy(pilfer::pool& p) {
+    static pilfer::mutex m;
+    static std::atomic<bool> ready{false};
+    for (int i = 0; i < 4; ++i) {
+        p.submit({.name = "busy"}, [] {
+            pilfer::channel<int> queue(1);
+            for (unsigned round = 0;; ++round) {
+                auto later = pilfer::async([round] { return leaves(static_cast<int>(round % 8)); });
+                m.lock();
+                pilfer::yield();
+                m.unlock();
+                pilfer::scope s;
+                s.fork([&queue] {
+                    for (int k = 0; k < 10; ++k) {
+                        (void)queue.send(k);
+                    }
+                });
+                for (int k = 0; k < 10; ++k) {
+                    (void)queue.receive();
+                }
+                s.sync();
+                (void)later.get();
+                ready = true;
+            }
+        });
+    }
+    while (!ready) {
+        std::this_thread::yield();
+    }
+}
+
+} // namespace
+
+int main(int count, char** words) {
+    const char* const kind = count > 1 ? words[1] : "";
+    if (std::strcmp(kind, "none") == 0) {
+        say_ready(); // it has the library, and no pool
+    }
+    const bool quoted = std::strcmp(kind, "quoted") == 0;
+    static pilfer::pool& p = *new pilfer::pool(
+        {.workers = 2, .name = quoted ? "a\"b\\c" : "target", .debug = {.stall_report = 0}});
+    if (std::strcmp(kind, "locks") == 0) {
+        locks(p);
+    } else if (quoted || std::strcmp(kind, "waits") == 0) {
+        waits(p, count > 2 ? static_cast<unsigned>(std::atoi(words[2])) : 3);
+    } else if (std::strcmp(kind, "hogs") == 0) {
+        hogs(p);
+    } else if (std::strcmp(kind, "timers") == 0) {
+        timers(p);
+    } else if (std::strcmp(kind, "busy") == 0) {
+        busy(p);
+    } else {
+        std::fputs("top_target: unknown kind\n", stderr);
+        return 2;
+    }
+    say_ready();
+}

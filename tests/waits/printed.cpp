@@ -1,0 +1,72 @@
+// For the gdb script's test: one object of each printed type, in a known state; then the program stops
+// itself.
+#include <unistd.h>
+
+#include <csignal>
+#include <thread>
+
+#include <pilfer/pilfer.hpp>
+
+namespace {
+
+struct shown {
+    pilfer::pool pool{{.workers = 2, .debug = {.stall_report = 0}}};
+    pilfer::mutex held;
+    pilfer::mutex free_one;
+    pilfer::channel<int> full{1};
+    pilfer::event unset;
+    pilfer::latch three{3};
+    pilfer::barrier<> two{2};
+    pilfer::counting_semaphore<> none{0};
+    pilfer::promise<int> promised;
+    pilfer::future<int> later = promised.get_future();
+    pilfer::future<int> done;
+    pilfer::future<int> empty;
+    pilfer::graph idle_graph;
+    pilfer::task<int> no_task;
+    pilfer::scope* children = nullptr;
+
+    void wait() {
+        const auto task = [this](const char* name, auto f) { pool.submit({.name = name}, f); };
+        task("owner", [this] {
+            held.lock();
+            unset.wait();
+        });
+        task("keeper", [this] {
+            pilfer::scope here;
+            children = &here;
+            here.spawn([this] { unset.wait(); });
+            here.sync();
+        });
+        await_suspended(3);
+        task("suitor", [this] { held.lock(); });
+        task("sender", [this] {
+            (void)full.send(1);
+            (void)full.send(2);
+        });
+        task("reader", [this] { (void)later.get(); });
+        done = pool.async([] { return 1; });
+        (void)done.get();
+        await_suspended(6);
+    }
+
+private:
+    void await_suspended(std::uint64_t n) const {
+        for (;;) {
+            const pilfer::counters c = pool.counters();
+            if (c.suspends - c.resumes == n) {
+                return;
+            }
+            std::this_thread::yield();
+        }
+    }
+};
+
+} // namespace
+
+int main() {
+    static shown& s = *new shown;
+    s.wait();
+    std::raise(SIGTRAP);
+    _exit(0);
+}

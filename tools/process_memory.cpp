@@ -1,0 +1,234 @@
+// The ELF note of the library leads to its pools: src/pool/registry.cpp.
+#include "process_memory.hpp"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cinttypes>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+
+#include "pool/registry.hpp"
+
+namespace tools {
+namespace {
+
+using pilfer::detail::reader_entry;
+
+[[nodiscard]] std::string folder_of(pid_t process) { return fmt::format("/proc/{}", process); }
+
+[[noreturn]] void refused(pid_t process, int error) {
+    if (error == EACCES || error == EPERM) {
+        throw cannot_look(
+            fmt::format("process {} may not be read: only its own user and root may, and only root where "
+                        "/proc/sys/kernel/yama/ptrace_scope is not 0",
+                        process));
+    }
+    throw cannot_look(fmt::format("process {} cannot be read: {}", process, std::strerror(error)));
+}
+
+} // namespace
+
+process_memory::process_memory(pid_t process) : m_process(process) {
+    m_folder = ::open(folder_of(process).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (m_folder < 0) {
+        throw cannot_look(fmt::format("there is no process {}", process));
+    }
+    try {
+        find_pilfer();
+    } catch (...) {
+        ::close(m_folder);
+        throw;
+    }
+}
+
+process_memory::~process_memory() { ::close(m_folder); }
+
+std::string process_memory::name() const {
+    std::string line;
+    std::ifstream file(folder_of(m_process) + "/comm");
+    std::getline(file, line);
+    return line;
+}
+
+void process_memory::check_alive() const {
+    if (::faccessat(m_folder, "maps", F_OK, 0) != 0 || m_pool_lists.empty()) {
+        throw process_has_ended(fmt::format("process {} has ended", m_process));
+    }
+    std::uint64_t probe = 0;
+    if (!read(m_pool_lists.front(), &probe, sizeof probe)) {
+        throw process_has_ended(fmt::format("process {} has ended or runs another program", m_process));
+    }
+}
+
+bool process_memory::read(address from, void* to, std::size_t bytes) const noexcept {
+    iovec const here{to, bytes};
+    iovec const there{reinterpret_cast<void*>(from), bytes};
+    return ::process_vm_readv(m_process, &here, 1, &there, 1, 0) == static_cast<ssize_t>(bytes);
+}
+
+address process_memory::word(address from) const noexcept {
+    address w = 0;
+    return from != 0 && read(from, &w, sizeof w) ? w : 0;
+}
+
+std::string process_memory::text(address from, std::size_t most) const {
+    constexpr address page = 4096;
+    std::string all;
+    while (from != 0 && all.size() < most) {
+        std::array<char, 64> part{};
+        std::size_t const n = std::min<std::size_t>(
+            {part.size(), most - all.size(), page - from % page}); // the next page may be none
+        if (!read(from, part.data(), n)) {
+            return {};
+        }
+        auto const end = std::find(part.begin(), part.begin() + static_cast<std::ptrdiff_t>(n), '\0');
+        all.append(part.begin(), end);
+        if (end != part.begin() + static_cast<std::ptrdiff_t>(n)) {
+            break;
+        }
+        from += n;
+    }
+    bool const printable = std::all_of(
+        all.begin(), all.end(), [](char c) { return static_cast<unsigned char>(c) >= ' ' && c != '\x7f'; });
+    return printable ? all : std::string();
+}
+
+void process_memory::read_all(std::vector<piece>& pieces) const noexcept {
+    constexpr std::size_t at_once = 1'000; // the system takes 1,024
+    static thread_local std::array<iovec, at_once> here;
+    static thread_local std::array<iovec, at_once> there;
+    for (std::size_t first = 0; first < pieces.size();) {
+        std::size_t const n = std::min(at_once, pieces.size() - first);
+        for (std::size_t i = 0; i < n; ++i) {
+            piece const& p = pieces[first + i];
+            here[i] = {p.to, p.bytes};
+            there[i] = {reinterpret_cast<void*>(p.from), p.bytes};
+        }
+        ssize_t const got = ::process_vm_readv(m_process, here.data(), n, there.data(), n, 0);
+        std::size_t left = got > 0 ? static_cast<std::size_t>(got) : 0;
+        std::size_t i = 0;
+        for (; i < n && pieces[first + i].bytes <= left; ++i) {
+            left -= pieces[first + i].bytes;
+            pieces[first + i].done = true;
+        }
+        first += i < n ? i + 1 : n; // a piece that is not readable ends the call
+    }
+}
+
+void process_memory::look_at_file(address base, std::vector<address>& entries) const {
+    Elf64_Ehdr head{};
+    if (!read(base, &head, sizeof head) || std::memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 ||
+        head.e_ident[EI_CLASS] != ELFCLASS64 || head.e_phentsize != sizeof(Elf64_Phdr) || head.e_phnum > 64) {
+        return;
+    }
+    std::vector<Elf64_Phdr> parts(head.e_phnum);
+    if (!read(base + head.e_phoff, parts.data(), parts.size() * sizeof(Elf64_Phdr))) {
+        return;
+    }
+    auto const loaded =
+        std::find_if(parts.begin(), parts.end(), [](auto const& p) { return p.p_type == PT_LOAD; });
+    if (loaded == parts.end()) {
+        return;
+    }
+    address const moved = base - (loaded->p_vaddr - loaded->p_offset);
+    for (Elf64_Phdr const& p : parts) {
+        if (p.p_type != PT_NOTE || p.p_memsz > 65'536) {
+            continue;
+        }
+        std::vector<char> notes(p.p_memsz);
+        if (!read(moved + p.p_vaddr, notes.data(), notes.size())) {
+            continue;
+        }
+        for (std::size_t at = 0; at + sizeof(Elf64_Nhdr) <= notes.size();) {
+            Elf64_Nhdr note{};
+            std::memcpy(&note, &notes[at], sizeof note);
+            std::size_t const align = p.p_align == 8 ? 8 : 4;
+            auto const rounded = [align](std::size_t n) { return (n + align - 1) / align * align; };
+            std::size_t const owner = at + sizeof note;
+            std::size_t const content = at + rounded(sizeof note + note.n_namesz);
+            std::size_t const next = content + rounded(note.n_descsz);
+            if (next > notes.size() + align || content + note.n_descsz > notes.size()) {
+                break;
+            }
+            if (note.n_type == 1 && note.n_namesz == sizeof "pilfer" && note.n_descsz == 8 &&
+                std::memcmp(&notes[owner], "pilfer", sizeof "pilfer") == 0) {
+                std::int64_t distance = 0;
+                std::memcpy(&distance, &notes[content], sizeof distance);
+                entries.push_back(moved + p.p_vaddr + content + static_cast<address>(distance));
+            }
+            at = next;
+        }
+    }
+}
+
+void process_memory::find_pilfer() {
+    int const file = ::openat(m_folder, "maps", O_RDONLY | O_CLOEXEC);
+    if (file < 0) {
+        refused(m_process, errno);
+    }
+    std::FILE* const maps = ::fdopen(file, "r");
+    std::vector<address> entries;
+    std::array<char, 512> line{};
+    bool any = false;
+    bool readable = false;
+    int error = 0;
+    while (std::fgets(line.data(), line.size(), maps) != nullptr) {
+        address low = 0;
+        address high = 0;
+        unsigned long offset = 1;
+        std::array<char, 5> rights{};
+        if (std::sscanf(line.data(), "%" SCNxPTR "-%" SCNxPTR " %4s %lx", &low, &high, rights.data(),
+                        &offset) != 4) {
+            continue;
+        }
+        any = true;
+        if (offset != 0 || rights[0] != 'r' || std::strchr(line.data(), '/') == nullptr) {
+            continue;
+        }
+        std::uint32_t probe = 0;
+        if (read(low, &probe, sizeof probe)) {
+            readable = true;
+            look_at_file(low, entries);
+        } else {
+            error = errno;
+        }
+    }
+    bool const failed = std::ferror(maps) != 0;
+    std::fclose(maps);
+    if (!readable && error != 0) {
+        refused(m_process, error);
+    }
+    if (!any || failed) {
+        throw cannot_look(
+            fmt::format("process {} has no memory: it has ended, or belongs to the kernel", m_process));
+    }
+    if (entries.empty()) {
+        throw cannot_look(fmt::format("process {} ({}) does not use pilfer", m_process, name()));
+    }
+    reader_entry const& mine = pilfer::detail::own_reader_entry();
+    for (address const entry : entries) {
+        reader_entry theirs{};
+        std::vector<std::uint64_t> layout(mine.words);
+        if (read(entry, &theirs, sizeof theirs) && theirs.words == mine.words &&
+            read(reinterpret_cast<address>(theirs.layout), layout.data(), layout.size() * sizeof layout[0]) &&
+            std::equal(layout.begin(), layout.end(), mine.layout)) {
+            m_pool_lists.push_back(reinterpret_cast<address>(theirs.pools));
+        }
+    }
+    if (m_pool_lists.empty()) {
+        throw cannot_look(
+            fmt::format("process {} ({}) uses another version or build of pilfer than this command; the "
+                        "command of that version can show it",
+                        m_process, name()));
+    }
+}
+
+} // namespace tools
