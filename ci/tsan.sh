@@ -6,7 +6,7 @@ source "$(dirname "$0")/lib.sh"
 # Not the rooms in which one thread reads text or counts, nor explore: one thread runs all tasks there, and
 # tests/consume/sanitized.sh has a program of it.
 export PILFER_CMAKE_ARGS="${PILFER_CMAKE_ARGS:-} -DPILFER_INSTALL=OFF $(no_examples) \
-    $(rooms_but bad_input docs explore profile study tools)"
+    $(rooms_but bad_input check docs explore profile study tools)"
 export TSAN_OPTIONS="atexit_sleep_ms=200 ${TSAN_OPTIONS:-}"
 for preset in "${@:-clang-tsan}"; do
     whole_leg "$preset" -LE '^(consume|headers|names)$'

@@ -18,6 +18,7 @@ int main(int count, char** words) {
         tools::add_calibrate(app, code);
         tools::add_profile(app, code);
         tools::add_race(app, code);
+        tools::add_check(app, code);
         tools::add_view(app, code);
         tools::add_whatif(app, code);
         tools::add_top(app, code);

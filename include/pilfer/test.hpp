@@ -46,6 +46,12 @@ struct options {
     /// The most faults of a schedule: calls of fault() that return true, and calls of
     /// atomic::compare_exchange_weak() that fail without a reason.
     std::uint64_t faults = 0;
+    /// Faults are also: pilfer's own allocations throw std::bad_alloc, and so does operator new in a program
+    /// with PILFER_TEST_NEW (<pilfer/test_new.hpp>).
+    bool memory_faults = false;
+    /// Faults are also: calls of pilfer::io transfer one byte, are interrupted, would block, or fail with
+    /// ECONNRESET.
+    bool io_faults = false;
     /// A schedule fails if a task holds the only thread for so long of real time, asleep or computing,
     /// without an operation of the library. Time in which the thread waits for a processor does not count. 0:
     /// never.

@@ -2,6 +2,8 @@
 #include <pilfer/blocking.hpp>
 #include <pilfer/io.hpp>
 
+#include <pilfer/detail/base/test_point.hpp>
+
 #include <algorithm>
 #include <cerrno>
 
@@ -93,12 +95,30 @@ constexpr detail::wait_kind writable_kind{"a descriptor to be writable",
     return result == -EAGAIN || result == -EWOULDBLOCK;
 }
 
+/// In a test that has asked for such faults: an errno by choice. 0: none.
+[[nodiscard]] int chosen_error() noexcept {
+    if (PILFER_TEST_IO_FAULT("an interrupted call")) {
+        return EINTR;
+    }
+    if (PILFER_TEST_IO_FAULT("a call that would block")) {
+        PILFER_TEST_POINT("waits for a descriptor", nullptr);
+        return EINTR; // it is ready at once
+    }
+    return PILFER_TEST_IO_FAULT("a connection that is reset") ? ECONNRESET : 0;
+}
+
+/// As many bytes as a call shall transfer at most: 1 by choice, in such a test.
+[[nodiscard]] std::size_t chosen_bytes(std::size_t bytes) noexcept {
+    return bytes > 1 && PILFER_TEST_IO_FAULT("a short transfer") ? 1 : bytes;
+}
+
 /// Repeats `call` while it would block or was interrupted, unless the wait fails. Returns its result, or
 /// -errno.
 template <class Call>
 [[nodiscard]] std::int64_t insist(int fd, std::uint32_t what, instant until, Call call) noexcept {
     for (;;) {
-        const std::int64_t result = call();
+        const int error_by_choice = chosen_error();
+        const std::int64_t result = error_by_choice == 0 ? call() : -error_by_choice;
         if (would_block(result)) {
             if (const int error = wait(fd, what, until); error != 0) {
                 return -error;
@@ -156,8 +176,8 @@ std::error_code wait_writable(int fd, deadline until) noexcept {
 }
 
 transferred read(int fd, void* to, std::size_t bytes, deadline until) noexcept {
-    const std::int64_t n =
-        insist(fd, os::can_read, until.when(), [&]() noexcept { return os::read_some(fd, to, bytes); });
+    const std::int64_t n = insist(fd, os::can_read, until.when(),
+                                  [&]() noexcept { return os::read_some(fd, to, chosen_bytes(bytes)); });
     return n >= 0 ? transferred{static_cast<std::size_t>(n), {}}
                   : transferred{0, error_of(static_cast<int>(-n))};
 }
@@ -166,8 +186,9 @@ transferred write(int fd, const void* from, std::size_t bytes, deadline until) n
     transferred t;
     const auto* at = static_cast<const std::byte*>(from);
     do {
-        const std::int64_t n = insist(fd, os::can_write, until.when(),
-                                      [&]() noexcept { return os::write_some(fd, at, bytes - t.bytes); });
+        const std::int64_t n = insist(fd, os::can_write, until.when(), [&]() noexcept {
+            return os::write_some(fd, at, chosen_bytes(bytes - t.bytes));
+        });
         if (n < 0) {
             t.error = error_of(static_cast<int>(-n));
             break;

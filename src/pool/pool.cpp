@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "backend/helping.hpp"
+#include "backend/make.hpp"
 #include "balance/text.hpp"
 #include "base/write.hpp"
 #include "machine/plan.hpp"
@@ -28,6 +29,7 @@
 #include "pool/environment.hpp"
 #include "pool/figures.hpp"
 #include "pool/pool_core.hpp"
+#include "pool/stand_in.hpp"
 
 namespace pilfer {
 inline namespace v0 {
@@ -229,6 +231,12 @@ constinit thread_local std::atomic<bool> makes_common{false};
 
 pool::pool(const options& o) {
     const auto files = written_files(o.only_workers);
+#if defined(PILFER_TEST)
+    if (detail::stand_in != nullptr && detail::test_backend == nullptr) {
+        m_core = &detail::stand_in->begins(*this, checked(o, files));
+        return;
+    }
+#endif
     auto core = detail::make_pool(checked(o, files), files, o, makes_common.load(detail::rlx));
     if (os::is_static_in_program(this)) {
         core->must_note_exit();
@@ -237,6 +245,12 @@ pool::pool(const options& o) {
 }
 
 pool::~pool() {
+#if defined(PILFER_TEST)
+    if (detail::stood_for(*this) != nullptr) {
+        detail::stand_in->ends(*this);
+        return;
+    }
+#endif
     if (m_core->is_forked_child()) {
         m_core->abandon();
         return;
@@ -261,12 +275,24 @@ pool::~pool() {
 
 unsigned pool::workers() const noexcept {
     detail::race::cannot_follow("the number of workers, of which a pool has one here");
+#if defined(PILFER_TEST)
+    if (const options* const asked = detail::stood_for(*this)) {
+        return asked->workers;
+    }
+#endif
     return m_core->active();
 }
 
 unsigned pool::resize(unsigned n) { return m_core->threads.resize(n); }
 
-const options& pool::settings() const noexcept { return m_core->settings(); }
+const options& pool::settings() const noexcept {
+#if defined(PILFER_TEST)
+    if (const options* const asked = detail::stood_for(*this)) {
+        return *asked;
+    }
+#endif
+    return m_core->settings();
+}
 
 work_span pool::profile() const {
     const std::optional<work_span> figures = m_core->backend().figures();
@@ -290,6 +316,12 @@ void pool::shutdown(shutdown_mode mode) {
         throw std::invalid_argument("pilfer: shutdown's mode must be drain or drop, not " +
                                     std::to_string(static_cast<int>(mode)));
     }
+#if defined(PILFER_TEST)
+    if (detail::stood_for(*this) != nullptr) {
+        detail::stand_in->drains();
+        return;
+    }
+#endif
     m_core->shutdown(mode);
 #if defined(PILFER_RACE)
     detail::race::acquire(detail::race::detached_tasks);

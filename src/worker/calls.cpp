@@ -5,6 +5,7 @@
 #include "worker/team.hpp"
 
 #include <pilfer/detail/base/race.hpp>
+#include <pilfer/detail/base/test_point.hpp>
 
 namespace pilfer {
 inline namespace v0 {
@@ -65,6 +66,9 @@ void put_record_cold(worker* w, unsigned size_class, free_record* r) noexcept {
 }
 
 void* take_block(std::size_t bytes) noexcept {
+    if (PILFER_TEST_MEMORY_FAULT("no memory for the state of a future")) {
+        return nullptr;
+    }
     const std::size_t c = block_class_of(bytes);
     if (c == block_classes) {
         return ::operator new(bytes, std::nothrow);

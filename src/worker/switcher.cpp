@@ -10,8 +10,21 @@ inline namespace v0 {
 namespace detail {
 namespace {
 
+/// Instrumented, in contrast to its caller: the task's own frames begin here.
+PILFER_NOINLINE suspension* run_job(spark* job) noexcept {
+    san::acquire(job);
+    san::acquire(this_worker());
+    return std::atomic_ref(job->run).load(rlx)(job, this_worker());
+}
+
 /// The entry of every context that the scheduler starts.
-PILFER_NO_SANITIZE void context_main(void* self) noexcept;
+PILFER_NO_SANITIZE void context_main(void* self) noexcept {
+    auto* c = static_cast<context*>(self);
+    san::enter(c->view);
+    const auto job = reinterpret_cast<task_word>(c->job);
+    suspension* next = run_job(reinterpret_cast<spark*>(job & ~kind_mask));
+    static_cast<scheduler*>(this_worker())->switching.leave_context(c, next);
+}
 
 } // namespace
 
@@ -186,25 +199,6 @@ void switcher::suspend_here(suspension& s) noexcept {
     scheduler::of(now).backend().task_returns(scheduler::of(now), left);
     PILFER_CHAOS_POINT(leave);
 }
-
-namespace {
-
-/// Instrumented, in contrast to its caller: the task's own frames begin here.
-PILFER_NOINLINE suspension* run_job(spark* job) noexcept {
-    san::acquire(job);
-    san::acquire(this_worker());
-    return std::atomic_ref(job->run).load(rlx)(job, this_worker());
-}
-
-PILFER_NO_SANITIZE void context_main(void* self) noexcept {
-    auto* c = static_cast<context*>(self);
-    san::enter(c->view);
-    const auto job = reinterpret_cast<task_word>(c->job);
-    suspension* next = run_job(reinterpret_cast<spark*>(job & ~kind_mask));
-    static_cast<scheduler*>(this_worker())->switching.leave_context(c, next);
-}
-
-} // namespace
 
 PILFER_NO_SANITIZE void switcher::leave_context(context* c, suspension* next) noexcept {
     // For a child of spawn, which may be next on this stack: it writes neither.

@@ -1,5 +1,5 @@
 // Choices, their texts, and the search of all of them: values only.
-#include "explore/chooser.hpp"
+#include "search/chooser.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -62,6 +62,17 @@ TEST(schedule_text, says_what_is_wrong) {
     EXPECT_THAT(refusal(std::string(5000, '1')), HasSubstr("4,096"));
 }
 
+TEST(text, has_faults_and_whose_it_is) {
+    const plan p = plan_of("main:d1:3!2mi@6:1");
+    EXPECT_TRUE(p.of_main);
+    EXPECT_EQ(p.faults, (pilfer::detail::chosen_faults{2, true, true}));
+    for (const char* const text : {"main:d1:3!2mi@6:1", "d1:3!7", "r1:5:2!1m@6:1", "main:c1:5:3:9!1i"}) {
+        EXPECT_EQ(text_of(plan_of(text)), text);
+    }
+    EXPECT_THAT(refusal("d1:3!"), HasSubstr("a number is missing"));
+    EXPECT_THAT(refusal("d1:3!1im"), HasSubstr("after its end"));
+}
+
 /// Two tasks of three steps each, in the order in which the chooser wants them.
 [[nodiscard]] std::string interleaved(chooser& c, const plan& p) {
     c.begin(p);
@@ -89,7 +100,7 @@ TEST(schedule_text, says_what_is_wrong) {
 TEST(chooser, usual_choices_preempt_nothing) {
     chooser c;
     EXPECT_EQ(interleaved(c, {}), "111222");
-    EXPECT_TRUE(c.deviations().empty());
+    EXPECT_TRUE(deviations(c.taken()).empty());
 }
 
 TEST(chooser, equal_seeds_choose_alike) {
@@ -107,7 +118,7 @@ TEST(chooser, equal_seeds_choose_alike) {
             EXPECT_EQ(order, interleaved(other, p));
             EXPECT_EQ(order, interleaved(other, plan_of(text_of(p))));
             plan script;
-            script.script = one.deviations();
+            script.script = deviations(one.taken());
             EXPECT_EQ(order, interleaved(other, script)) << "the choices themselves lead there, too";
             orders.insert(order);
         }
@@ -163,7 +174,7 @@ TEST(chooser, bounds_preemptions) {
         }
         EXPECT_LE(changes, 2) << order; // one of them where a task ends
         plan script;
-        script.script = c.deviations();
+        script.script = deviations(c.taken());
         chooser other;
         EXPECT_EQ(order, interleaved(other, script)) << "without a bound, too";
     }

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "explore/user_frames.hpp"
 #include "platform/source_lines.hpp"
+#include "search/user_frames.hpp"
 
 namespace {
 

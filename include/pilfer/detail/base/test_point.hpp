@@ -5,6 +5,8 @@
 //
 //   PILFER_TEST_POINT(what, object)   An operation on `object` begins: "locks a mutex".
 //   PILFER_TEST_FAULT(what, object)   True if the test wants it to fail.
+//   PILFER_TEST_MEMORY_FAULT(what)    So for an allocation, if the test has asked for such faults.
+//   PILFER_TEST_IO_FAULT(what)        So for a system call of pilfer::io.
 //   PILFER_TEST_WAIT(object)          Waits for a notification; false if the caller is no explored task.
 //   PILFER_TEST_NOTIFY(object, all)   Ends one of these waits, or all.
 #pragma once
@@ -19,10 +21,12 @@ namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
+enum class fault_kind { own, memory, io };
+
 /// The reactions of a test to these places.
 struct test_hooks {
     void (*point)(const char* what, const void* object) noexcept;
-    bool (*fault)(const char* what, const void* object) noexcept;
+    bool (*fault)(fault_kind kind, const char* what, const void* object) noexcept;
     bool (*wait)(const void* object) noexcept;
     void (*notify)(const void* object, bool all) noexcept;
 };
@@ -34,9 +38,9 @@ inline void test_point(const char* what, const void* object) noexcept {
         h->point(what, object);
     }
 }
-[[nodiscard]] inline bool test_fault(const char* what, const void* object) noexcept {
+[[nodiscard]] inline bool test_fault(fault_kind kind, const char* what, const void* object) noexcept {
     const test_hooks* const h = test_points.load(std::memory_order_relaxed);
-    return h != nullptr && h->fault(what, object);
+    return h != nullptr && h->fault(kind, what, object);
 }
 [[nodiscard]] inline bool test_wait(const void* object) noexcept {
     const test_hooks* const h = test_points.load(std::memory_order_relaxed);
@@ -53,7 +57,12 @@ inline void test_notify(const void* object, bool all) noexcept {
 } // namespace pilfer
 
 #define PILFER_TEST_POINT(what, object) ::pilfer::detail::test_point(what, object)
-#define PILFER_TEST_FAULT(what, object) ::pilfer::detail::test_fault(what, object)
+#define PILFER_TEST_FAULT(what, object)                                                                      \
+    ::pilfer::detail::test_fault(::pilfer::detail::fault_kind::own, what, object)
+#define PILFER_TEST_MEMORY_FAULT(what)                                                                       \
+    ::pilfer::detail::test_fault(::pilfer::detail::fault_kind::memory, what, nullptr)
+#define PILFER_TEST_IO_FAULT(what)                                                                           \
+    ::pilfer::detail::test_fault(::pilfer::detail::fault_kind::io, what, nullptr)
 #define PILFER_TEST_WAIT(object) ::pilfer::detail::test_wait(object)
 #define PILFER_TEST_NOTIFY(object, all) ::pilfer::detail::test_notify(object, all)
 
@@ -61,6 +70,8 @@ inline void test_notify(const void* object, bool all) noexcept {
 
 #define PILFER_TEST_POINT(what, object) static_cast<void>(0)
 #define PILFER_TEST_FAULT(what, object) false
+#define PILFER_TEST_MEMORY_FAULT(what) false
+#define PILFER_TEST_IO_FAULT(what) false
 #define PILFER_TEST_WAIT(object) false
 #define PILFER_TEST_NOTIFY(object, all) static_cast<void>(0)
 

@@ -38,6 +38,14 @@ struct fingerprint {
     friend bool operator==(const fingerprint&, const fingerprint&) = default;
 };
 
+/// What may fail by choice. At most `most` times in a schedule, of all kinds together.
+struct chosen_faults {
+    std::uint64_t most = 0;
+    bool memory = false; ///< Allocations.
+    bool io = false;     ///< System calls of pilfer::io.
+    friend bool operator==(const chosen_faults&, const chosen_faults&) = default;
+};
+
 /// How one schedule is chosen.
 struct plan {
     enum class kind {
@@ -53,6 +61,8 @@ struct plan {
     std::uint64_t preemptions = UINT64_MAX; ///< The most that are chosen, except by a script.
     std::vector<deviation> script{};        ///< In ascending order.
     std::vector<std::uint32_t> prefix{};
+    chosen_faults faults{};
+    bool of_main = false; ///< The schedule of a whole program, not of a call of test::schedules().
     std::optional<fingerprint> found_in{};
 };
 
@@ -60,21 +70,28 @@ struct plan {
 inline constexpr std::size_t longest_text = 4096;
 /// "d1:12.2-28": the choice 12 is 2, and the choice 12 + 28 is 1. "r1:SEED" stands for random, and
 /// "c1:SEED:DEPTH:LENGTH" for pct. A bound of preemptions comes after one more colon. The fingerprint,
-/// "@CHOICES:STEPS", comes last. A prefix has no text.
+/// "@CHOICES:STEPS", comes last; before it "!2mi": at most two faults, also of memory and io. "main:" begins
+/// the text for a whole program. A prefix has no text.
 [[nodiscard]] std::string text_of(const plan& p);
 /// Throws std::invalid_argument that says what is wrong with the text.
 [[nodiscard]] plan plan_of(std::string_view text);
 
+/// A choice that was made.
+struct choice {
+    std::uint32_t index;
+    std::uint32_t among;
+    double rarity = 0; ///< The reciprocal of its probability, if that is not 1 / among.
+};
+/// Why the choices of a script or a prefix could not all be made; empty: they were.
+[[nodiscard]] std::string misfit(const plan& p, const std::vector<choice>& taken);
+/// `taken` without the usual choices.
+[[nodiscard]] std::vector<deviation> deviations(const std::vector<choice>& taken);
+
 /// Makes the choices of one schedule after the other.
 class chooser {
 public:
-    struct choice {
-        std::uint32_t index;
-        std::uint32_t among;
-        double rarity = 0; ///< The reciprocal of its probability, if that is not 1 / among.
-    };
-
     void begin(const plan& p);
+    [[nodiscard]] const plan& plan_of_schedule() const noexcept { return m_plan; }
     /// Returns which of `tasks` runs next. `runs`: another one than the first would preempt that one. Index 0
     /// must lead to an end.
     [[nodiscard]] std::uint32_t choose(std::span<const std::uint32_t> tasks, bool runs);
@@ -85,10 +102,6 @@ public:
 
     /// The choices so far, without those between fewer than two tasks.
     [[nodiscard]] const std::vector<choice>& taken() const noexcept { return m_taken; }
-    /// Why the choices of a script or a prefix could not all be made; empty: they were.
-    [[nodiscard]] std::string misfit() const;
-    /// `taken()` without the usual choices.
-    [[nodiscard]] std::vector<deviation> deviations() const;
 
 private:
     [[nodiscard]] std::uint32_t decide(std::span<const std::uint32_t> tasks);
@@ -105,11 +118,6 @@ private:
     std::uint64_t m_odds = 2; // by chance: one of so many faults happens
     std::uint64_t m_preempted = 0;
     std::size_t m_next = 0; // of the script
-    struct impossible {
-        deviation asked;
-        std::size_t among;
-    };
-    std::optional<impossible> m_impossible; // the first choice that could not be made
     struct change {
         std::uint64_t at;       // before this choice
         std::uint64_t priority; // by chance: the later one of two may be the higher one
@@ -128,10 +136,10 @@ public:
     }
     [[nodiscard]] const plan& next() const noexcept { return m_next; }
     /// The schedule next() has made these choices. False: it was the last one.
-    [[nodiscard]] bool advance(const std::vector<chooser::choice>& taken);
+    [[nodiscard]] bool advance(const std::vector<choice>& taken);
     /// A schedule by chance has made these choices (Knuth, "Estimating the efficiency of backtrack programs",
     /// 1975).
-    void probe(const std::vector<chooser::choice>& taken) noexcept;
+    void probe(const std::vector<choice>& taken) noexcept;
     /// The mean over all probes; 0 without one.
     [[nodiscard]] double estimate() const noexcept;
 

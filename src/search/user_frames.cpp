@@ -1,4 +1,4 @@
-#include "explore/user_frames.hpp"
+#include "search/user_frames.hpp"
 
 #if defined(PILFER_TEST)
 
@@ -32,7 +32,7 @@ namespace {
 /// Inlined functions may have no qualified names.
 [[nodiscard]] bool is_file_of_library(std::string_view file) {
     constexpr std::string_view here = __FILE__;
-    constexpr std::string_view mine = "src/explore/user_frames.cpp";
+    constexpr std::string_view mine = "src/search/user_frames.cpp";
     if (file.find("/include/pilfer/") != std::string_view::npos ||
         file.find("/include/c++/") != std::string_view::npos || file.ends_with("/pilfer.hpp") ||
         file == here) {

@@ -1,4 +1,4 @@
-#include "explore/chooser.hpp"
+#include "search/chooser.hpp"
 
 #if defined(PILFER_TEST)
 
@@ -45,8 +45,13 @@ public:
             malformed(m_all, why);
         }
     }
-    /// The end, perhaps after a fingerprint.
+    /// The end, perhaps after faults and a fingerprint.
     void end(plan& p) {
+        if (skip("!")) {
+            p.faults.most = number();
+            p.faults.memory = skip("m");
+            p.faults.io = skip("i");
+        }
         if (skip("@")) {
             fingerprint f;
             f.choices = number();
@@ -78,10 +83,14 @@ constexpr std::uint64_t changed = std::uint64_t{1} << 62;
     return text;
 }
 
-[[nodiscard]] std::string fingerprint_of(const plan& p) {
+/// The end of a text.
+[[nodiscard]] std::string end_of(const plan& p) {
     std::string text;
+    if (p.faults.most != 0) {
+        text = "!" + std::to_string(p.faults.most) + (p.faults.memory ? "m" : "") + (p.faults.io ? "i" : "");
+    }
     if (p.found_in) {
-        text = "@";
+        text += "@";
         text += std::to_string(p.found_in->choices);
         text += ":";
         text += std::to_string(p.found_in->steps);
@@ -92,17 +101,18 @@ constexpr std::uint64_t changed = std::uint64_t{1} << 62;
 } // namespace
 
 std::string text_of(const plan& p) {
+    const std::string whose = p.of_main ? "main:" : "";
     switch (p.how) {
     case plan::kind::random:
-        return "r1:" + std::to_string(p.seed) + bound_of(p) + fingerprint_of(p);
+        return whose + "r1:" + std::to_string(p.seed) + bound_of(p) + end_of(p);
     case plan::kind::pct:
-        return "c1:" + std::to_string(p.seed) + ":" + std::to_string(p.depth) + ":" +
-               std::to_string(p.length) + bound_of(p) + fingerprint_of(p);
+        return whose + "c1:" + std::to_string(p.seed) + ":" + std::to_string(p.depth) + ":" +
+               std::to_string(p.length) + bound_of(p) + end_of(p);
     case plan::kind::script:
     case plan::kind::prefix:
         break;
     }
-    std::string text = "d1:";
+    std::string text = whose + "d1:";
     std::uint64_t last = 0;
     for (const deviation& d : p.script) {
         text += d == p.script.front() ? "" : "-";
@@ -113,7 +123,7 @@ std::string text_of(const plan& p) {
         }
         last = d.at;
     }
-    return text + fingerprint_of(p);
+    return text + end_of(p);
 }
 
 plan plan_of(std::string_view text) {
@@ -122,6 +132,7 @@ plan plan_of(std::string_view text) {
     }
     reader r(text);
     plan p;
+    p.of_main = r.skip("main:");
     if (r.skip("r1:")) {
         p.how = plan::kind::random;
         p.seed = r.number();
@@ -146,7 +157,7 @@ plan plan_of(std::string_view text) {
     }
     r.expect("d1:", "it begins with none of d1:, r1: and c1:");
     std::uint64_t at = 0;
-    while (!r.at_end() && !r.is_at("@")) {
+    while (!r.at_end() && !r.is_at("!") && !r.is_at("@")) {
         if (!p.script.empty()) {
             r.expect("-", "its numbers are not separated by -");
         }
@@ -174,10 +185,10 @@ void chooser::begin(const plan& p) {
     m_plan = p;
     m_taken.clear();
     m_state = mixed(p.seed);
-    m_odds = std::uint64_t{2} << (m_state % 5); // early faults in some schedules, late ones in others
+    // Early faults in some schedules, late ones in others. A program allocates more often than it fails.
+    m_odds = std::uint64_t{2} << (m_state % (p.faults.memory || p.faults.io ? 10 : 5));
     m_preempted = 0;
     m_next = 0;
-    m_impossible.reset();
     m_lowered.clear();
     m_yielded = 0;
     m_changes.clear();
@@ -246,32 +257,32 @@ std::uint32_t chooser::planned(std::size_t among) {
     } else if (m_next < m_plan.script.size() && m_plan.script[m_next].at == now) {
         index = m_plan.script[m_next++].index;
     }
-    if (index < among) {
-        return index;
-    }
-    if (!m_impossible) {
-        m_impossible = impossible{{m_taken.size(), index}, among};
-    }
-    return 0;
+    return index < among ? index : 0; // misfit() sees it
 }
 
-std::string chooser::misfit() const {
+std::string misfit(const plan& p, const std::vector<choice>& taken) {
     const auto number = [](std::uint64_t n) { return std::to_string(n); };
-    if (m_impossible) {
-        return "its choice " + number(m_impossible->asked.at) + " is candidate " +
-               number(m_impossible->asked.index) + ", and there were only the candidates 0 to " +
-               number(m_impossible->among - 1);
+    const auto impossible = [&](std::uint64_t at, std::uint32_t index) -> std::string {
+        if (at < taken.size() && index < taken[at].among) {
+            return {};
+        }
+        return at >= taken.size()
+                   ? "it has a choice " + number(at) + ", and there were only " + number(taken.size()) +
+                         " choices"
+                   : "its choice " + number(at) + " is candidate " + number(index) +
+                         ", and there were only the candidates 0 to " + number(taken[at].among - 1);
+    };
+    std::string why;
+    if (p.how == plan::kind::script) {
+        for (std::size_t i = 0; i < p.script.size() && why.empty(); ++i) {
+            why = impossible(p.script[i].at, p.script[i].index);
+        }
+    } else if (p.how == plan::kind::prefix) {
+        for (std::size_t i = 0; i < p.prefix.size() && why.empty(); ++i) {
+            why = impossible(i, p.prefix[i]);
+        }
     }
-    if (is_by_chance()) {
-        return {};
-    }
-    const bool is_script = m_plan.how == plan::kind::script;
-    if (is_script ? m_next < m_plan.script.size() : m_taken.size() < m_plan.prefix.size()) {
-        const std::uint64_t last = is_script ? m_plan.script.back().at : m_plan.prefix.size() - 1;
-        return "it has a choice " + number(last) + ", and there were only " + number(m_taken.size()) +
-               " choices";
-    }
-    return {};
+    return why;
 }
 
 std::uint32_t chooser::highest(std::span<const std::uint32_t> tasks) const noexcept {
@@ -305,11 +316,11 @@ void chooser::yields(std::uint32_t task) {
     }
 }
 
-std::vector<deviation> chooser::deviations() const {
+std::vector<deviation> deviations(const std::vector<choice>& taken) {
     std::vector<deviation> all;
-    for (std::size_t i = 0; i < m_taken.size(); ++i) {
-        if (m_taken[i].index != 0) {
-            all.push_back({i, m_taken[i].index});
+    for (std::size_t i = 0; i < taken.size(); ++i) {
+        if (taken[i].index != 0) {
+            all.push_back({i, taken[i].index});
         }
     }
     return all;
@@ -317,7 +328,7 @@ std::vector<deviation> chooser::deviations() const {
 
 // ---- all schedules ----------------------------------------------------------------------------
 
-bool search_tree::advance(const std::vector<chooser::choice>& taken) {
+bool search_tree::advance(const std::vector<choice>& taken) {
     std::size_t depth = taken.size();
     while (depth > 0 && taken[depth - 1].index + 1 == taken[depth - 1].among) {
         --depth;
@@ -333,9 +344,9 @@ bool search_tree::advance(const std::vector<chooser::choice>& taken) {
     return true;
 }
 
-void search_tree::probe(const std::vector<chooser::choice>& taken) noexcept {
+void search_tree::probe(const std::vector<choice>& taken) noexcept {
     double leaves = 1;
-    for (const chooser::choice& c : taken) {
+    for (const choice& c : taken) {
         leaves *= c.rarity != 0 ? c.rarity : c.among;
     }
     m_sum += leaves;

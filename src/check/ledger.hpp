@@ -1,0 +1,57 @@
+// The choices and steps of a child process, in memory that both processes have: nothing is lost in a crash.
+#pragma once
+
+#if defined(PILFER_TEST)
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "search/chooser.hpp"
+#include "search/exploration.hpp"
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+
+class ledger {
+public:
+    /// The entries since clear().
+    struct entries {
+        std::vector<choice> taken{};
+        std::vector<trace_step> steps{};
+        std::optional<run_report> report{};
+    };
+
+    /// Throws std::bad_alloc.
+    explicit ledger(std::size_t bytes);
+    ledger(const ledger&) = delete;
+    ledger& operator=(const ledger&) = delete;
+
+    void clear() noexcept { m_length->store(0, std::memory_order_relaxed); }
+    // By the child. An entry that finds no room is left out.
+    void chose(const choice& c) noexcept;
+    void stepped(const trace_step& s) noexcept;
+    void ended(const run_report& r) noexcept;
+    /// By the parent, after the child's end.
+    [[nodiscard]] entries read() const;
+
+private:
+    enum class kind : char { choice, step, report };
+    class writer;
+    class reader;
+
+    std::atomic<std::uint64_t>* m_length; // at the beginning of the memory
+    char* m_at;
+    std::uint64_t m_most;
+};
+
+} // namespace detail
+} // namespace v0
+} // namespace pilfer
+
+#endif

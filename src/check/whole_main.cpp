@@ -1,0 +1,170 @@
+// A program whose main() runs under chosen schedules, each in a process of its own: README.md.
+#if defined(PILFER_TEST)
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "platform/os.hpp"
+#include "platform/whole_program.hpp"
+#include "check/ledger.hpp"
+#include "check/pools_as_one.hpp"
+#include "check/settings.hpp"
+#include "explore/explored_pool.hpp"
+#include "explore/interleaving.hpp"
+#include "pool/environment.hpp"
+#include "search/search.hpp"
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+
+pool_stand_in* stand_in = nullptr;
+
+namespace {
+
+// Exit codes of a program whose schedules are explored; those of `pilfer check`.
+constexpr int code_passed = 0;
+constexpr int code_failed = 1;
+constexpr int code_not_tested = 2;
+/// tools/check.cpp looks for it.
+[[gnu::used]] constexpr char mark_of_library[] = "pilfer::test explores the main() of this program";
+/// The stack of main() has usually as much, and all tasks have the same.
+constexpr std::size_t stack_of_main = std::size_t{8} << 20;
+/// Memory for what a child tells: of each step, and at least.
+constexpr std::size_t bytes_of_step = 512;
+constexpr std::size_t least_bytes = std::size_t{16} << 20;
+constexpr std::size_t most_bytes = std::size_t{1} << 34;
+
+/// In a child: one schedule.
+class one_run final : public exploration {
+public:
+    one_run(const plan& p, const schedule_search& s, const test::options& o, const os::rest_of_program& rest,
+            ledger& book) noexcept
+        : m_plan(&p), m_search(s), m_options(o), m_rest(rest), m_book(book) {}
+
+    [[nodiscard]] const plan* next() override { return std::exchange(m_plan, nullptr); }
+    [[nodiscard]] bool traces() const noexcept override { return m_search.traces(); }
+    [[nodiscard]] bool shows_lines() const noexcept override { return m_options.lines; }
+    [[nodiscard]] std::string name_of_body() const override { return "main()"; }
+    void call_body() override {
+        if (const int code = m_rest.run(); code != 0) {
+            explored_task()->fails(verdict::ended, "main() has returned " + std::to_string(code));
+        }
+    }
+    void ran(const std::vector<choice>&, const run_report& r, const std::vector<trace_step>&) override {
+        m_how = r.how;
+        m_book.ended(r);
+    }
+    [[nodiscard]] std::uint64_t most_steps() const noexcept override { return m_options.steps; }
+    [[nodiscard]] std::uint64_t most_time() const noexcept override { return m_search.most_time(); }
+    void chose(const choice& c) noexcept override { m_book.chose(c); }
+    void stepped(const trace_step& s) noexcept override { m_book.stepped(s); }
+    [[nodiscard]] bool handles(const std::exception_ptr& error) override { return m_pools.handles(error); }
+
+    /// Ends the process.
+    [[noreturn]] void run() {
+        const char* const stack = std::getenv("PILFER_STACK");
+        {
+            static const exploring_process here;
+            stand_in = &m_pools;
+            explore_in_a_pool(*this, stack != nullptr ? 0 : stack_of_main);
+        }
+        if (m_how == verdict::passed) {
+            std::exit(code_passed); // destructors of static objects, and what looks for lost memory
+        }
+        if (m_how != verdict::blocked) { // the stopped thread may hold the lock of a file
+            std::fflush(nullptr);
+        }
+        os::leave(code_failed);
+    }
+
+private:
+    const plan* m_plan;
+    const schedule_search& m_search;
+    const test::options& m_options;
+    const os::rest_of_program& m_rest;
+    ledger& m_book;
+    pools_as_one m_pools;
+    verdict m_how = verdict::passed;
+};
+
+/// The result of a child: its own report, unless it ended without one or badly after it.
+[[nodiscard]] run_report report_of(const ledger::entries& told, const os::child_end& end) {
+    run_report r = told.report.value_or(run_report{});
+    if (!told.steps.empty()) {
+        r.hash = told.steps.back().hash;
+    }
+    if (r.how != verdict::passed || (end.code == 0 && end.signal == 0)) {
+        return r;
+    }
+    r.how = verdict::ended;
+    r.message = "the program has ended ";
+    r.message += told.report ? "after main() " : "inside main() ";
+    r.message +=
+        end.signal != 0 ? "by " + os::signal_text(end.signal) : "with exit code " + std::to_string(end.code);
+    return r;
+}
+
+[[nodiscard]] int explore_main(const check_settings& s, const os::rest_of_program& rest) {
+    schedule_search search(s.schedules, s.how, true);
+    ledger book(std::clamp(s.how.steps, least_bytes / bytes_of_step, most_bytes / bytes_of_step) *
+                bytes_of_step);
+    while (const plan* const p = search.next()) {
+        book.clear();
+        const int child = os::begin_child(!search.traces());
+        if (child == 0) {
+            static one_run run(*p, search, s.how, rest, book);
+            run.run();
+        }
+        if (child < 0) {
+            throw std::runtime_error("pilfer: no process for a schedule can be made");
+        }
+        const os::child_end end = os::wait_for_child(child);
+        const ledger::entries told = book.read();
+        search.ran(told.taken, report_of(told, end), told.steps);
+    }
+    std::ostringstream text;
+    text << "pilfer: check: " << search.result();
+    std::string said = text.str();
+    said += said.ends_with('\n') ? "" : "\n";
+    os::write_error(said.c_str());
+    return search.result().passed ? code_passed : search.result().fits ? code_failed : code_not_tested;
+}
+
+/// Comes before the other constructors of the program, whose work is part of what a schedule repeats.
+constexpr int first_priority = 101;
+
+extern "C" __attribute__((constructor(first_priority))) void pilfer_v0_whole_main(int count, char** words,
+                                                                                  char** environment) {
+    int code = code_not_tested;
+    try {
+        const auto settings = take_check_settings();
+        if (!settings) {
+            return;
+        }
+        const os::rest_of_program rest(&pilfer_v0_whole_main, count, words, environment);
+        if (!rest.is_known()) {
+            throw std::runtime_error("pilfer: main() cannot be explored here: pilfer::test must be linked "
+                                     "statically into the program itself, on a system with glibc");
+        }
+        code = explore_main(*settings, rest);
+    } catch (const std::exception& e) {
+        os::write_error(e.what());
+        os::write_error("\n");
+    }
+    std::fflush(nullptr);
+    os::leave(code); // main() has run in other processes
+}
+
+} // namespace
+} // namespace detail
+} // namespace v0
+} // namespace pilfer
+
+#endif

@@ -1,0 +1,147 @@
+// One schedule: which task goes on at each step, and what is kept of the steps.
+#pragma once
+
+#if defined(PILFER_TEST)
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <pilfer/detail/base/test_point.hpp>
+
+#include "explore/ready_list.hpp"
+#include "explore/steps.hpp"
+#include "explore/watched_thread.hpp"
+#include "search/chooser.hpp"
+#include "search/exploration.hpp"
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+
+class team;
+
+/// On the worker's thread, one schedule after the other.
+class interleaving {
+public:
+    interleaving(team& t, pool_core& p, exploration& x, watched_thread& here) noexcept
+        : m_team(t), m_pool(p), m_exploration(x), m_thread(here) {}
+
+    /// While it lives, what the task allocates is not the program's, and does not fail. No task suspends
+    /// meanwhile.
+    class bookkeeping {
+    public:
+        explicit bookkeeping(interleaving& x) noexcept
+            : m_of(x), m_before(std::exchange(x.m_keeps_books, true)) {}
+        bookkeeping(const bookkeeping&) = delete;
+        bookkeeping& operator=(const bookkeeping&) = delete;
+        ~bookkeeping() { m_of.m_keeps_books = m_before; }
+
+    private:
+        interleaving& m_of;
+        const bool m_before;
+    };
+
+    // ---- between tasks
+    void begins_on(scheduler& w) noexcept;
+    void begin(const plan& p);
+    /// What runs next, until it waits, ends or is preempted. Empty: an alarm has fired, or a step was one too
+    /// many.
+    [[nodiscard]] std::optional<ready> next() noexcept;
+    /// The next alarm fires, and time jumps to it if it is not due. False: none is set.
+    [[nodiscard]] bool fire_next_alarm() noexcept;
+    /// True: waits of wait_until_quiet() have ended. `in_vain`: nothing can run any more.
+    [[nodiscard]] bool ends_quiet_waits(bool in_vain) noexcept;
+
+    // ---- inside tasks
+    void point(const char* what, const void* object) noexcept;
+    /// True if an operation that may fail does.
+    [[nodiscard]] bool fault(fault_kind kind, const char* what, const void* object) noexcept;
+    /// Waits for notify() of the object.
+    void wait_for(const void* object) noexcept;
+    void notify(const void* object, bool all) noexcept;
+    /// Waits until no task is outstanding that was submitted, as the end of a pool does. `exact`: otherwise
+    /// it also ends if nothing can run any more.
+    void wait_until_quiet(bool exact) noexcept;
+    void yield() noexcept;
+    /// A task that ended has jumped to this one.
+    void was_handed() noexcept;
+
+    // ---- of the schedule
+    void add(task_word task, suspension* frame, std::uint32_t number, const context* by);
+    [[nodiscard]] ready_list& list() noexcept { return m_ready; }
+    [[nodiscard]] task_numbers& tasks() noexcept { return m_tasks; }
+    /// `has_stack`: it is the task's, and tells where it is.
+    void note(const char* what, const void* object = nullptr, std::uint32_t other = 0, const char* of = "",
+              bool has_stack = true);
+    /// The first failure of a schedule is its result.
+    void fails(verdict how, std::string message);
+    void nobody_waits_for(const std::exception_ptr& error);
+    /// As text_of_waits().
+    [[nodiscard]] std::string waits(bool& elsewhere);
+    [[nodiscard]] bool shows_lines() const noexcept {
+        return m_steps.is_kept() && m_exploration.shows_lines();
+    }
+    [[nodiscard]] run_report& report() noexcept { return m_report; }
+    /// Tells the exploration.
+    void over();
+
+    /// The time of the pool.
+    [[nodiscard]] instant clock() const noexcept { return m_clock; }
+    [[nodiscard]] std::uint64_t ticks() noexcept { return ++m_ticks; }
+
+private:
+    /// The place of the running task among the candidates.
+    enum class turn {
+        over,      ///< It is none.
+        goes_on,   ///< The first one; another one preempts it.
+        is_handed, ///< The first one, to which a task that ended has jumped. Another one is no preemption.
+        yields,    ///< The last one, if it owes no other task its turn.
+    };
+    struct preempted;
+    struct notified;
+
+    [[nodiscard]] bool has_no_end() noexcept;
+    void preempt(std::size_t next, std::uint64_t owes = 0) noexcept;
+    void goes_on(turn how) noexcept;
+    [[nodiscard]] std::size_t choose(turn how, std::uint64_t owes = 0);
+    [[nodiscard]] std::size_t chosen(bool runs);
+    void suspend_in(std::vector<notified*>& list, const wait_kind& why, const void* object) noexcept;
+    [[nodiscard]] std::uint32_t running();
+
+    team& m_team;
+    pool_core& m_pool;
+    exploration& m_exploration;
+    watched_thread& m_thread;
+    scheduler* m_here = nullptr; // the one worker
+
+    chooser m_chooser;
+    ready_list m_ready;
+    // Places in m_ready, and what is no such place.
+    static constexpr std::size_t none = SIZE_MAX;
+    static constexpr std::size_t alarm_place = SIZE_MAX - 1;
+    static constexpr std::size_t running_place = SIZE_MAX - 2;
+    std::size_t m_next = none; // was chosen as a task was preempted
+    task_numbers m_tasks;
+    step_log m_steps;
+    std::uint64_t m_made = 0; // steps
+    std::uint64_t m_faults = 0;
+    std::vector<notified*> m_notified; // waits that notify() ends, the oldest first
+    std::vector<notified*> m_quiet;    // waits until no task is outstanding
+    bool m_keeps_books = false;
+    bool m_quiet_is_exact = true;
+    std::uint64_t m_yields = 0; // since something became ready, or an alarm fired
+    run_report m_report;
+    std::vector<std::uint32_t> m_candidates; // numbers of tasks
+    std::vector<std::size_t> m_places;       // of the candidates
+    instant m_clock = 0;
+    std::uint64_t m_ticks = 0;
+};
+
+} // namespace detail
+} // namespace v0
+} // namespace pilfer
+
+#endif

@@ -1,0 +1,98 @@
+#include "platform/whole_program.hpp"
+
+#if defined(PILFER_TEST)
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+// C++ has no name for main() that can be called, and the linker none for these that is no reserved one.
+extern "C" {
+extern int pilfer_v0_main(int, char**, char**) __asm__("main") __attribute__((weak));
+extern const pilfer::v0::os::constructor pilfer_v0_first_constructor[] __asm__("__init_array_start")
+    __attribute__((weak, visibility("hidden")));
+extern const pilfer::v0::os::constructor pilfer_v0_constructors_end[] __asm__("__init_array_end")
+    __attribute__((weak, visibility("hidden")));
+}
+
+namespace pilfer {
+inline namespace v0 {
+namespace os {
+
+// Only glibc gives constructors the arguments of main().
+rest_of_program::rest_of_program([[maybe_unused]] constructor self, int count, char** words,
+                                 char** environment) noexcept
+    : m_count(count), m_words(words), m_environment(environment) {
+#if defined(__GLIBC__)
+    if (&pilfer_v0_main == nullptr) {
+        return;
+    }
+    for (const constructor* c = pilfer_v0_first_constructor; c != pilfer_v0_constructors_end; ++c) {
+        if (*c == self) {
+            m_next = c + 1;
+            return;
+        }
+    }
+#endif
+}
+
+int rest_of_program::run() const {
+    for (const constructor* c = m_next; c != pilfer_v0_constructors_end; ++c) {
+        (*c)(m_count, m_words, m_environment);
+    }
+    return pilfer_v0_main(m_count, m_words, m_environment);
+}
+
+void* shared_memory(std::size_t bytes) noexcept {
+    void* const p =
+        mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return p != MAP_FAILED ? p : nullptr;
+}
+
+int begin_child(bool hidden) noexcept {
+    static const off_t at = lseek(STDIN_FILENO, 0, SEEK_CUR);
+    std::fflush(nullptr); // or the child would write it once more
+    const pid_t child = fork();
+    if (child != 0) {
+        return static_cast<int>(child);
+    }
+    const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (at < 0 || lseek(STDIN_FILENO, at, SEEK_SET) < 0) {
+        (void)dup2(nothing, STDIN_FILENO);
+    }
+    if (hidden) {
+        (void)dup2(nothing, STDOUT_FILENO);
+        (void)dup2(nothing, STDERR_FILENO);
+    }
+    (void)close(nothing);
+    return 0;
+}
+
+child_end wait_for_child(int child) noexcept {
+    int status = 0;
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : 0, WIFSIGNALED(status) ? WTERMSIG(status) : 0};
+}
+
+std::string signal_text(int signal) {
+    const char* const text = strsignal(signal);
+    return "signal " + std::to_string(signal) + (text != nullptr ? std::string(", ") + text : "");
+}
+
+void leave(int code) noexcept { _exit(code); }
+
+void forget_variable(const char* name) noexcept { (void)unsetenv(name); }
+
+} // namespace os
+} // namespace v0
+} // namespace pilfer
+
+#endif
