@@ -1,17 +1,22 @@
 #!/usr/bin/env python3
 """What several ranks on this machine cost and gain, by bench-cluster under mpirun.
 
-bench/cluster.py [--build DIR] [--rounds N] [--ranks 1,2,4] prints, as medians of interleaved rounds:
+bench/cluster.py [--build DIR] [--rounds N] [--ranks 1,2,4] [--elastic] prints, as medians of interleaved rounds:
   * cluster::join without MPI beside pilfer::join;
   * UTS T3 and a skewed map on each number of ranks with one worker each, with the result checked;
   * from the offer of a branch to its begin on another rank, at the start of a run and in the middle of one;
-  * the CPU time of a rank that has no work, in per cent of a core.
+  * the CPU time of a rank that has no work, in per cent of a core;
+  * with --elastic the same tree and the first theft also over a job queue, with gearmand on loopback.
 The ranks share this machine's CPUs: the figures say nothing about networks, and on a busy machine nothing about latency."""
 import argparse
+import contextlib
 import os
+import socket
 import statistics
 import subprocess
 import sys
+import tempfile
+import time
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
 ENVIRONMENT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1",
@@ -28,11 +33,44 @@ def run(program, ranks, *arguments):
     return dict(line.split() for line in done.stdout.splitlines())
 
 
+@contextlib.contextmanager
+def job_queue():
+    """The URL of a gearmand on a free port."""
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        port = s.getsockname()[1]
+    with tempfile.TemporaryDirectory() as folder:
+        server = subprocess.Popen(["gearmand", "-L", "127.0.0.1", "-p", str(port), "-l", "none", "-P", f"{folder}/pid"])
+        try:
+            while server.poll() is None:
+                with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)):
+                    break
+                time.sleep(0.02)
+            yield f"gearman://127.0.0.1:{port}"
+        finally:
+            server.kill()
+            server.wait()
+
+
+def run_elastic(program, url, processes, *arguments):
+    """The figures that a coordinator prints, with one worker less than there are processes."""
+    environment = {**os.environ, **ENVIRONMENT, "PILFER_CLUSTER": url}
+    workers = [subprocess.Popen([program, *arguments, "--pilfer-worker"], env=environment) for _ in range(processes - 1)]
+    time.sleep(0.3)  # they wait for the coordinator
+    done = subprocess.run([program, *arguments], env=environment, capture_output=True, text=True, timeout=300)
+    for w in workers:
+        w.wait(timeout=60)
+    if done.returncode != 0:
+        sys.exit(f"bench-cluster {' '.join(arguments)} on {processes} processes ended with {done.returncode}:\n{done.stderr}")
+    return dict(line.split() for line in done.stdout.splitlines())
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default=os.path.join(ROOT, "build", "release"), help="the folder of the build")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--ranks", default="1,2,4")
+    parser.add_argument("--elastic", action="store_true", help="also over a job queue; needs gearmand")
     options = parser.parse_args()
     program = os.path.join(options.build, "bench", "bin", "bench-cluster")
     if not os.path.exists(program):
@@ -62,6 +100,14 @@ def main():
             for ms in (1, 3, 10):
                 note(f"a theft by a rank idle for {ms} ms, median us", run(program, 2, "pushes", str(ms))["median_us"])
             note("a rank without work, % of a core", run(program, 2, "idle", "2")["percent"])
+        if options.elastic:
+            with job_queue() as url:
+                for n in ranks:
+                    row = run_elastic(program, url, n, "uts")
+                    if row["exact"] != "1":
+                        sys.exit(f"cluster.py: a wrong number of nodes on {n} processes of an elastic run")
+                    note(f"UTS T3 on {n} elastic processes, s", row["seconds"])
+                note("an elastic theft, median us", run_elastic(program, url, 2, "theft")["median_us"])
     print(file=sys.stderr)
     if len(sums) != 1:
         sys.exit(f"cluster.py: sums of different bits: {sorted(sums)}")

@@ -37,12 +37,13 @@ function(pilfer_cluster_library target)
     pilfer_own_target(${target})
 endfunction()
 
-file(GLOB pilfer_cluster_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/cluster/*.cpp")
+file(GLOB pilfer_cluster_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/cluster/*.cpp"
+     "${PROJECT_SOURCE_DIR}/src/engines/*.cpp")
 if(pilfer_cluster_built)
     list(FILTER pilfer_cluster_sources EXCLUDE REGEX "/no_group\\.cpp$")
     # Static, also beside a shared libpilfer: MPI must not become one of its dependencies.
     pilfer_cluster_library(pilfer_cluster ${pilfer_cluster_sources})
-    list(APPEND pilfer_cluster_sources "${PROJECT_SOURCE_DIR}/src/cluster/no_group.cpp")
+    list(APPEND pilfer_cluster_sources "${PROJECT_SOURCE_DIR}/src/engines/no_group.cpp")
     add_library(pilfer::cluster ALIAS pilfer_cluster)
     set_target_properties(pilfer_cluster PROPERTIES EXPORT_NAME cluster)
     # The interface of MPI for C is enough, and that for C++ has warnings.

@@ -17,7 +17,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 INCLUDE = ROOT / "include"
 SRC = ROOT / "src"
-OPTIONAL = SRC / "cluster"  # a library of its own, which needs MPI
+OPTIONAL = (SRC / "cluster", SRC / "engines")  # a library of its own, which may need MPI
 LEFT_OUT = SRC / "capi" / "threadpool.cpp"  # CMakeLists.txt builds a second library from this file
 
 INCLUDE_LINE = re.compile(r'\s*#\s*include\s*(<[^>]+>|"[^"]+")')
@@ -151,7 +151,7 @@ def main():
 
     library = Writer(header.seen)
     library.lines += ["#define PILFER_BUILDING", '#include "pilfer.hpp"']
-    sources = sorted(path for path in SRC.rglob("*.cpp") if path != LEFT_OUT and path.parent != OPTIONAL)
+    sources = sorted(path for path in SRC.rglob("*.cpp") if path != LEFT_OUT and path.parent not in OPTIONAL)
     if not LEFT_OUT.is_file():
         raise SystemExit(f"amalgamate.py: {LEFT_OUT} is gone")
     for path in sources:

@@ -1,6 +1,8 @@
 // Queens on a board, counted by all machines. queens_plain.cpp is the same program for one.
 //
 //     ./queens          mpirun -n 4 --hostfile hosts --bind-to none ./queens
+//     PILFER_CLUSTER=gearman://host ./queens     beside     PILFER_CLUSTER=gearman://host ./queens
+//     --pilfer-worker
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -43,7 +45,7 @@ PILFER_CLUSTER_TASK(queens);
 
 int main(int argc, char** argv) {
     pilfer::cluster::session s(argc, argv);
-    const int n = argc > 1 ? std::atoi(argv[1]) : 11;
+    const int n = argc > 1 && argv[1][0] != '-' ? std::atoi(argv[1]) : 11;
     const long solutions = s.run(queens{n, 0, 0, 0, 0});
     if (s.rank() == 0) {
         std::printf("%d queens: %ld\n", n, solutions);

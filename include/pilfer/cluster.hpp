@@ -75,10 +75,13 @@ auto sum(Range&& range, F&& f) {
 /// only its tasks call join() and sum().
 class session {
 public:
-    /// Starts this rank. Under mpirun or srun it initialises MPI unless that is done, and compares the
-    /// program with those of the other ranks. Otherwise there is one rank, and no MPI. `o` is for this rank's
-    /// pool; workers = 0 shares the CPUs with other ranks that Open MPI's mpirun started on the machine.
-    /// Throws usage_error for a second session, mismatch_error, and what the pool throws.
+    /// Starts this rank. If the environment has PILFER_CLUSTER=gearman://host[:port][/name], this process is
+    /// the coordinator of an elastic run (rank 0), or with the argument --pilfer-worker one of its workers,
+    /// which waits for a coordinator. Under mpirun or srun it initialises MPI unless that is done, and
+    /// compares the program with those of the other ranks. Otherwise there is one rank, and no MPI. `o` is
+    /// for this rank's pool; workers = 0 shares the CPUs with other ranks that Open MPI's mpirun started on
+    /// the machine. Throws usage_error for a second session, mismatch_error, queue_error,
+    /// std::invalid_argument for a URL that is none, and what the pool throws.
     session(int argc, char** argv, const options& o = {});
     session(const session&) = delete;
     session& operator=(const session&) = delete;
@@ -87,13 +90,14 @@ public:
 
     /// This rank's number, from 0.
     [[nodiscard]] int rank() const noexcept;
-    /// How many ranks there are.
+    /// How many ranks there are. In an elastic run: how many processes had come, as far as this one knows.
     [[nodiscard]] int size() const noexcept;
     /// This rank's pool.
     [[nodiscard]] pilfer::v0::pool& pool() noexcept;
 
     /// Runs the task; rank 0's description counts. Returns the result on every rank. Throws remote_error on
-    /// every rank if the task throws, mismatch_error, and usage_error from a task or another thread.
+    /// every rank if the task throws, mismatch_error, queue_error, and usage_error from a task or another
+    /// thread.
     template <class T>
     std::invoke_result_t<const T&> run(const T& task) {
         return run_root(detail::cluster_run(*m_core, detail::entry_of<T>()), task);
@@ -147,7 +151,7 @@ public:
         return map<values>(n, place, append);
     }
 
-    /// Of each rank, as of the end of the last run.
+    /// Of each rank, as of the end of the last run. In an elastic run a process knows its own figures alone.
     [[nodiscard]] std::vector<rank_stats> stats() const;
 
 private:
@@ -182,6 +186,7 @@ private:
         const std::uint64_t n = static_cast<std::uint64_t>(last) - begin;
         const detail::journal_facts facts{typeid(piece).name(), begin, n, (n + pieces - 1) / pieces};
         const detail::cluster_run here(*m_core, detail::entry_of<piece>());
+        here.refuse_if_elastic("map_reduce_journaled");
         const typename piece::functions functions{f, op};
         detail::journal parts(rank() == 0, facts.parts());
         const detail::set_while<const typename piece::functions> mine(piece::current, &functions);

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include <pilfer/detail/cluster/bound_word.hpp>
 #include <pilfer/detail/cluster/journal.hpp>
@@ -33,8 +34,9 @@ public:
     parcel content;
 };
 
-rank_work::rank_work(pool& p, std::uint32_t rank)
+rank_work::rank_work(pool& p, std::uint32_t rank, doorbell* waker)
     : m_pool(p), m_rank(rank), m_bag(p.workers()), m_here(cluster_bag, &m_bag) {
+    m_bell->waker = waker;
     for (const bound_word* b : cluster_bounds()) {
         m_known_bounds.push_back(b->bits());
     }
@@ -69,6 +71,43 @@ parcel_result rank_work::result_of(F&& f) const noexcept {
 }
 
 template <class F>
+parcel_result rank_work::cancellable_result_of(F&& f) noexcept {
+    if (m_bell->waker ==
+        nullptr) { // ranks never give up, and a scope may have to wait for a worker at its end
+        return result_of(f);
+    }
+    parcel_result r;
+    r.rank = m_rank;
+    r.failed = 1; // a child of a cancelled scope never starts
+    scope task;
+    {
+        const std::lock_guard hold(m_lock);
+        if (m_given_up) {
+            task.cancel();
+        }
+        m_scopes.push_back(&task);
+    }
+    task.spawn([&] { r = result_of(f); });
+    task.sync();
+    const std::lock_guard hold(m_lock);
+    std::erase(m_scopes, &task);
+    return r;
+}
+
+void rank_work::give_up(const std::string& why) {
+    {
+        const std::lock_guard hold(m_lock);
+        m_given_up = true;
+        for (scope* s : m_scopes) {
+            s->cancel();
+        }
+    }
+    for (const auto& [ticket, b] : std::exchange(m_shipped, {})) {
+        b->ends({.bytes = bytes_of(why.c_str()), .rank = m_rank, .failed = true});
+    }
+}
+
+template <class F>
 void rank_work::submit(F f) {
     m_tasks.fetch_add(1, rlx); // before the task exists
     try {
@@ -81,7 +120,7 @@ void rank_work::submit(F f) {
 
 void rank_work::start_root(std::function<void(cluster::archive&)> root) {
     submit([this, root = std::move(root)] {
-        m_root = result_of(root);
+        m_root = cancellable_result_of(root);
         m_root_done.store(true, rel); // is_root_done()
         ring();
         ends_task();
@@ -112,9 +151,9 @@ bool rank_work::hungry() {
     return false;
 }
 
-std::vector<parcel> rank_work::take_half() {
+std::vector<parcel> rank_work::take_oldest(std::size_t most) {
     std::vector<parcel> parcels;
-    for (shared_branch* b : m_bag.take_half(most_parcels)) {
+    for (shared_branch* b : m_bag.take_half(most)) {
         if (auto* foreign = dynamic_cast<foreign_branch*>(b)) {
             parcels.push_back(std::move(foreign->content));
             foreign->ends({});
@@ -152,7 +191,7 @@ void rank_work::start(parcel&& p) {
 void rank_work::run(foreign_branch* b) noexcept {
     if (m_bag.take_back(*b)) {
         const parcel& p = b->content;
-        parcel_result r = result_of([&](cluster::archive& out) {
+        parcel_result r = cancellable_result_of([&](cluster::archive& out) {
             cluster::archive in(p.description);
             b->type().run(in, out);
         });
@@ -234,14 +273,18 @@ void rank_work::bell::ring() noexcept {
     events.fetch_add(1,
                      std::memory_order_seq_cst); // either sleep() sees this event, or `sleeps` is seen here
     if (sleeps.load(std::memory_order_seq_cst)) {
-        futex_park::wake(events);
+        waker != nullptr ? waker->ring() : futex_park::wake(events);
     }
 }
 
 void rank_work::sleep(std::uint32_t seen, std::uint64_t ns) noexcept {
     m_bell->sleeps.store(true, std::memory_order_seq_cst);
     if (m_bell->events.load(std::memory_order_seq_cst) == seen) {
-        futex_park::wait_for(m_bell->events, seen, ns);
+        if (doorbell* const a = m_bell->waker; a != nullptr) {
+            a->wait(ns);
+        } else {
+            futex_park::wait_for(m_bell->events, seen, ns);
+        }
     }
     m_bell->sleeps.store(false, rlx);
 }

@@ -5,12 +5,15 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
 #include <pilfer/cluster.hpp>
+#include <pilfer/scope.hpp>
 
-#include "cluster/balancer.hpp"
+#include "cluster/doorbell.hpp"
+#include "cluster/local_work.hpp"
 
 namespace pilfer {
 inline namespace v0 {
@@ -21,7 +24,8 @@ namespace detail {
 
 class rank_work final : public local_work {
 public:
-    rank_work(pool& p, std::uint32_t rank);
+    /// `waker`, if there is one, sleeps in place of this: see sleep(). It lives longer than the pool.
+    rank_work(pool& p, std::uint32_t rank, doorbell* waker = nullptr);
     /// All tasks must have ended: see is_quiet().
     ~rank_work() override;
 
@@ -32,7 +36,9 @@ public:
 
     [[nodiscard]] std::size_t available() const override { return m_bag.available(); }
     [[nodiscard]] bool hungry() override;
-    [[nodiscard]] std::vector<parcel> take_half() override;
+    [[nodiscard]] std::vector<parcel> take_half() override { return take_oldest(most_parcels); }
+    /// At most `most` of take_half().
+    [[nodiscard]] std::vector<parcel> take_oldest(std::size_t most);
     void start(parcel&& p) override;
     void complete(parcel_result&& r) override;
     [[nodiscard]] std::vector<finished> take_finished() override;
@@ -48,6 +54,9 @@ public:
     /// True if none of its tasks is in the pool.
     [[nodiscard]] bool is_quiet() const noexcept { return m_tasks.load(acq) == 0; } // ends_task()
 
+    /// No result comes any longer: cancels all tasks, and ends branches that were shipped with this error.
+    void give_up(const std::string& why);
+
     /// The number of events so far, for sleep(). Writes of a task before such an event are seen after it.
     [[nodiscard]] std::uint32_t events() const noexcept { return m_bell->events.load(acq); }
     /// Blocks the thread for about `ns`, or until an event after `seen`.
@@ -61,6 +70,7 @@ private:
         std::atomic<bool> looking{false}; // that look waits in the pool
         std::atomic<std::uint32_t> events{0};
         std::atomic<bool> sleeps{false};
+        doorbell* waker = nullptr; // lives longer than the pool
         void ring() noexcept;
     };
     static constexpr std::size_t most_parcels = 4096; ///< of one take_half()
@@ -68,6 +78,9 @@ private:
     template <class F>
     void submit(F f);
     void run(foreign_branch* b) noexcept;
+    /// result_of(f), unless give_up() has been called or is called meanwhile; it needs a waker.
+    template <class F>
+    [[nodiscard]] parcel_result cancellable_result_of(F&& f) noexcept;
     void ends_task() noexcept { m_tasks.fetch_sub(1, rel); } // the last access of a task: is_quiet()
     /// Runs `f(archive&)` into a result.
     template <class F>
@@ -92,6 +105,8 @@ private:
 
     raw_lock<std_atom, futex_park> m_lock;
     std::vector<finished> m_finished; // under the lock
+    std::vector<scope*> m_scopes;     // under the lock: of tasks that give_up() cancels
+    bool m_given_up = false;          // under the lock
 };
 
 } // namespace detail

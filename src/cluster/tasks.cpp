@@ -123,6 +123,7 @@ namespace cluster {
 remote_error::remote_error(int where, const std::string& text) : std::runtime_error(text), rank(where) {}
 remote_error::~remote_error() = default;
 mismatch_error::~mismatch_error() = default;
+queue_error::~queue_error() = default;
 
 } // namespace cluster
 } // namespace v0

@@ -21,8 +21,8 @@
 #include <utility>
 #include <vector>
 
-#include "cluster/balancer.hpp"
 #include "cluster/pace.hpp"
+#include "engines/balancer.hpp"
 
 namespace {
 

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "cluster/balancer.hpp"
+#include "engines/balancer.hpp"
 
 namespace simulated {
 

@@ -24,6 +24,14 @@ struct mismatch_error : std::runtime_error {
     ~mismatch_error() override;
 };
 
+/// The job queue of an elastic run cannot be used: its server does not answer or has ended, or the
+/// coordinator has.
+struct queue_error : std::runtime_error {
+    /// Makes the error with the text `what`.
+    explicit queue_error(const std::string& what) : std::runtime_error(what) {}
+    ~queue_error() override;
+};
+
 } // namespace cluster
 } // namespace v0
 } // namespace pilfer

@@ -13,11 +13,12 @@
 
 #include <pilfer/detail/cluster/bound_word.hpp>
 
-#include "cluster/balancer.hpp"
-#include "cluster/group.hpp"
 #include "cluster/pace.hpp"
 #include "cluster/rank_work.hpp"
 #include "cluster/tasks.hpp"
+#include "engines/balancer.hpp"
+#include "engines/elastic.hpp"
+#include "engines/group.hpp"
 
 namespace pilfer {
 inline namespace v0 {
@@ -101,11 +102,41 @@ namespace {
     return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(since).count());
 }
 
+/// PILFER_CLUSTER: the URL of a job queue; null if there is none.
+[[nodiscard]] const char* queue_in_environment() noexcept {
+    const char* url = std::getenv("PILFER_CLUSTER");
+    return url != nullptr && *url != '\0' ? url : nullptr;
+}
+
 [[nodiscard]] std::unique_ptr<process_group> group_of(int argc, char** argv) {
     if (session_made.exchange(true, rlx)) {
         throw usage_error("pilfer::cluster: a process makes one session");
     }
-    return is_launched() ? make_group(argc, argv) : nullptr;
+    return is_launched() && queue_in_environment() == nullptr ? make_group(argc, argv) : nullptr;
+}
+
+[[nodiscard]] std::unique_ptr<elastic> elastic_of(int argc, char** argv, unsigned patience) {
+    const bool is_worker = std::any_of(argv, argv + argc, [](const char* a) {
+        return a != nullptr && std::string_view(a) == "--pilfer-worker";
+    });
+    const char* url = queue_in_environment();
+    if (url == nullptr) {
+        if (is_worker) {
+            throw usage_error("pilfer::cluster: --pilfer-worker needs the job queue in the environment: "
+                              "PILFER_CLUSTER=gearman://host");
+        }
+        return nullptr;
+    }
+    const queue_address where = parse_queue(url);
+    if (is_launched()) {
+        throw usage_error("pilfer::cluster: mpirun has started this process, and PILFER_CLUSTER names a job "
+                          "queue: use one of them");
+    }
+    if (!cluster_bounds().empty()) {
+        throw usage_error("pilfer::cluster: this program has a cluster::bound, which needs ranks that mpirun "
+                          "starts; a job queue does not carry it");
+    }
+    return std::make_unique<elastic>(where, is_worker, patience);
 }
 
 } // namespace
@@ -122,8 +153,8 @@ bool is_launched() noexcept {
 class session_core {
 public:
     session_core(int argc, char** argv, const options& o)
-        : m_group(group_of(argc, argv)), m_together(*this), m_pool(m_group != nullptr ? with_defaults(o) : o),
-          m_stats(size()) {
+        : m_group(group_of(argc, argv)), m_together(*this), m_elastic(elastic_of(argc, argv, m_patience)),
+          m_pool(m_group != nullptr || m_elastic != nullptr ? with_defaults(o) : o), m_stats(size()) {
         this_rank.store(static_cast<int>(rank()), rlx);
         (void)cluster_tasks(); // numbers them
         if (m_group != nullptr) {
@@ -135,10 +166,17 @@ public:
     session_core& operator=(const session_core&) = delete;
     ~session_core() = default;
 
-    [[nodiscard]] unsigned rank() const noexcept { return m_group != nullptr ? m_group->rank() : 0; }
-    [[nodiscard]] unsigned size() const noexcept { return m_group != nullptr ? m_group->size() : 1; }
+    [[nodiscard]] unsigned rank() const noexcept {
+        return m_group != nullptr ? m_group->rank() : m_elastic != nullptr ? m_elastic->rank() : 0;
+    }
+    [[nodiscard]] unsigned size() const noexcept {
+        return m_group != nullptr ? m_group->size() : m_elastic != nullptr ? m_elastic->size() : 1;
+    }
+    [[nodiscard]] bool is_elastic() const noexcept { return m_elastic != nullptr; }
     [[nodiscard]] pilfer::v0::pool& pool() noexcept { return m_pool; }
-    [[nodiscard]] const std::vector<cluster::rank_stats>& stats() const noexcept { return m_stats; }
+    [[nodiscard]] std::vector<cluster::rank_stats> stats() const {
+        return m_elastic != nullptr ? m_elastic->stats() : m_stats;
+    }
 
     void begin_run() {
         if (this_worker() != nullptr || std::this_thread::get_id() != m_thread) {
@@ -157,7 +195,10 @@ public:
 
     std::vector<std::byte> run(cluster_task& type, void (*root)(const void*, cluster::archive&),
                                const void* closure) {
-        parcel_result end = balance(type, root, closure);
+        parcel_result end =
+            m_elastic != nullptr
+                ? m_elastic->run(m_pool, type, [=](cluster::archive& out) { root(closure, out); })
+                : balance(type, root, closure);
         if (end.failed != 0) {
             throw cluster::remote_error(
                 static_cast<int>(end.rank),
@@ -303,6 +344,7 @@ private:
     // The pool ends first, then this rank waits for the others, then MPI ends.
     std::unique_ptr<process_group> m_group;
     end_together m_together;
+    std::unique_ptr<elastic> m_elastic;
     pilfer::v0::pool m_pool;
     std::thread::id m_thread = std::this_thread::get_id();
     bool m_running = false;
@@ -314,7 +356,14 @@ cluster_run::cluster_run(session_core& core, cluster_task& root) : m_core(&core)
     core.begin_run();
 }
 cluster_run::~cluster_run() { m_core->end_run(); }
-bool cluster_run::has_others() const noexcept { return m_core->size() > 1; }
+bool cluster_run::has_others() const noexcept { return m_core->size() > 1 || m_core->is_elastic(); }
+void cluster_run::refuse_if_elastic(const char* call) const {
+    if (m_core->is_elastic()) {
+        throw usage_error(("pilfer::cluster: a job queue does not carry " + std::string(call) +
+                           ", which needs ranks that mpirun starts")
+                              .c_str());
+    }
+}
 std::vector<std::byte> cluster_run::run_erased(void (*root)(const void*, cluster::archive&),
                                                const void* closure) const {
     return m_core->run(*m_root, root, closure);

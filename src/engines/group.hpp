@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "cluster/transport.hpp"
+#include "engines/transport.hpp"
 
 namespace pilfer {
 inline namespace v0 {

@@ -1,7 +1,7 @@
 // Programs without MPI link this file instead of mpi_group.cpp.
 #include <stdexcept>
 
-#include "cluster/group.hpp"
+#include "engines/group.hpp"
 
 namespace pilfer {
 inline namespace v0 {

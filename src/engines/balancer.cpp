@@ -1,5 +1,5 @@
 // Balances the work of one run between ranks.
-#include "cluster/balancer.hpp"
+#include "engines/balancer.hpp"
 
 #include <algorithm>
 #include <utility>

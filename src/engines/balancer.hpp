@@ -6,58 +6,15 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <stdexcept>
-#include <string>
 #include <vector>
 
-#include "cluster/transport.hpp"
+#include "cluster/local_work.hpp"
 #include "cluster/wire.hpp"
+#include "engines/transport.hpp"
 
 namespace pilfer {
 inline namespace v0 {
 namespace detail {
-
-/// A message that breaks the rules, or a rank that is silent. The run cannot go on.
-struct balance_error : std::runtime_error {
-    explicit balance_error(const std::string& what) : std::runtime_error(what) {}
-};
-
-/// The work of this rank, as the balancer sees it.
-class local_work {
-public:
-    local_work() = default;
-    local_work(const local_work&) = delete;
-    local_work& operator=(const local_work&) = delete;
-    virtual ~local_work() = default;
-
-    /// About how many tasks another rank could take. Of tasks of other ranks that wait here, at most half:
-    /// see branch_bag::take_half().
-    [[nodiscard]] virtual std::size_t available() const = 0;
-    /// True if a worker has nothing to do, and no task waits that it could take.
-    [[nodiscard]] virtual bool hungry() = 0;
-    /// About half of the tasks that wait, the oldest ones.
-    [[nodiscard]] virtual std::vector<parcel> take_half() = 0;
-    virtual void start(parcel&& p) = 0;
-    /// The result of a parcel that take_half() gave. Throws balance_error for a ticket that it does not know.
-    virtual void complete(parcel_result&& r) = 0;
-
-    struct finished {
-        std::uint32_t origin;
-        parcel_result result;
-    };
-    /// Parcels of start() that have ended since the last call.
-    [[nodiscard]] virtual std::vector<finished> take_finished() = 0;
-
-    /// The bounds that tasks of this rank have made better since the last call.
-    [[nodiscard]] virtual std::vector<parcel_result> take_bounds() = 0;
-    /// A bound as another rank knows it.
-    virtual void learn_bound(const parcel_result& r) = 0;
-
-    /// Parts that have ended here since the last call, for rank 0's journal.
-    [[nodiscard]] virtual std::vector<parcel_result> take_parts() = 0;
-    /// Rank 0: a part that has ended on another rank. Throws balance_error if there is no such part.
-    virtual void keep_part(parcel_result&& r) = 0;
-};
 
 class balancer {
 public:

@@ -13,7 +13,7 @@
 
 #include <pilfer/detail/base/park.hpp>
 
-#include "cluster/group.hpp"
+#include "engines/group.hpp"
 
 namespace pilfer {
 inline namespace v0 {

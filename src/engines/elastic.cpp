@@ -1,0 +1,472 @@
+// An elastic run.
+#include "engines/elastic.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <random>
+#include <string>
+
+#include <pilfer/cluster/error.hpp>
+
+#include "cluster/tasks.hpp"
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+namespace {
+
+using cluster::archive;
+using cluster::archive_error;
+
+constexpr std::uint64_t second = 1'000'000'000;
+constexpr std::uint32_t guest = UINT32_MAX; // the origin of a task that came as a job
+constexpr wire_limits any_rank{.ranks = UINT32_MAX, .tasks = 0};
+/// Tasks of a process that wait in the queue. One is there while another is on its way to a worker.
+constexpr unsigned most_unfetched = 2;
+
+[[nodiscard]] std::uint64_t now_ns() noexcept {
+    const auto since = std::chrono::steady_clock::now().time_since_epoch();
+    return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(since).count());
+}
+[[nodiscard]] message decode_here(std::span<const std::byte> bytes) {
+    wire_limits limits = any_rank;
+    limits.tasks = static_cast<std::uint32_t>(cluster_tasks().size());
+    return decode(bytes, limits);
+}
+
+/// A worker's first question.
+struct hello {
+    program_facts facts;
+    std::string who;
+};
+void serialize(archive& a, hello& h) { a(h.facts, h.who); }
+/// The coordinator's answer.
+struct consent {
+    std::string refusal; ///< empty: welcome
+    std::string session;
+    std::uint32_t rank = 0;
+};
+void serialize(archive& a, consent& c) { a(c.refusal, c.session, c.rank); }
+
+template <class T>
+[[nodiscard]] std::vector<std::byte> bytes_of(const T& value) {
+    archive out;
+    out.put(value);
+    return std::move(out.bytes());
+}
+/// Throws archive_error.
+template <class T>
+[[nodiscard]] T read_as(std::span<const std::byte> bytes) {
+    archive in(bytes);
+    T value = in.take<T>();
+    in.end();
+    return value;
+}
+
+} // namespace
+
+elastic::elastic(const queue_address& where, bool is_worker, unsigned patience)
+    : m_prefix("pilfer/" + where.name + "/"), m_patience(patience == 0 ? UINT64_MAX : patience * second),
+      m_queue(connect_to_gearman(where)) {
+    if (is_worker) {
+        greet();
+        return;
+    }
+    m_control = connect_to_gearman(where);
+    m_control->ask_servers();
+    for (job_event none; (void)m_control->next(none), m_control->answers() == 0;) {
+        check(*m_control);
+        sleep(second);
+    }
+    if (m_control->servers(m_prefix + "hello") != 0) {
+        throw usage_error(("pilfer::cluster: a coordinator of the name " + where.name +
+                           " is at this job queue already; another name is the path of the URL, as in "
+                           "gearman://host/name")
+                              .c_str());
+    }
+    std::random_device random;
+    m_session = m_prefix + std::to_string(std::uint64_t{random()} << 32 | random()) + "/";
+    m_control->serve(m_prefix + "hello", true);
+    m_control->serve(m_session + "calls", true);
+    m_control->fetch(true);
+}
+
+elastic::~elastic() {
+    if (m_control == nullptr) {
+        return;
+    }
+    try {
+        const std::string here = m_prefix + "here";
+        m_asked = now_ns();
+        for (;;) {
+            const std::uint64_t answers = m_control->answers();
+            m_control->ask_servers();
+            while (serve_control(), m_control->answers() == answers) {
+                check(*m_control);
+                sleep(second);
+            }
+            if (m_control->servers(here) == 0 || now_ns() - m_asked > m_patience) {
+                return;
+            }
+            sleep(second / 50);
+        }
+    } catch (const std::exception&) { // without the queue there is nothing to answer
+    }
+}
+
+void elastic::watch_sockets() {
+    m_queue->watch(m_alarm, 0);
+    if (m_control != nullptr) {
+        m_control->watch(m_alarm, 1);
+    }
+}
+
+/// Waits until something comes from the server.
+void elastic::sleep(std::uint64_t ns) {
+    watch_sockets();
+    m_alarm.wait(ns);
+}
+
+void elastic::check(const job_queue& q) const {
+    if (q.silence() > m_patience) {
+        throw cluster::queue_error("pilfer::cluster: the server of the job queue has been silent for " +
+                                   std::to_string(q.silence() / second) + " s");
+    }
+}
+
+void elastic::greet() {
+    const std::string who = name_of_process();
+    m_queue->serve(m_prefix + "here", true); // no jobs are there: a coordinator that ends counts it
+    const std::uint64_t mine = m_queue->submit(m_prefix + "hello", bytes_of(hello{facts_of_program(), who}));
+    bool has_said_so = false;
+    const std::uint64_t begin = now_ns();
+    for (job_event e;;) {
+        if (!m_queue->next(e)) {
+            check(*m_queue);
+            if (now_ns() - begin > 2 * second && !has_said_so) {
+                has_said_so = true;
+                std::fprintf(stderr, "pilfer::cluster: the worker %s waits for a coordinator at %s\n",
+                             who.c_str(), m_prefix.c_str());
+            }
+            m_queue->ask_servers();
+            sleep(second);
+            continue;
+        }
+        if (e.job != mine || e.what == job_event::kind::lives) {
+            continue;
+        }
+        consent c;
+        if (e.what == job_event::kind::done) {
+            c = read_as<consent>(e.content);
+        } else {
+            c.refusal = "a message that it cannot read";
+        }
+        if (!c.refusal.empty()) {
+            throw cluster::mismatch_error("pilfer::cluster: the coordinator refuses this worker, " + who +
+                                          ", because it has " + c.refusal);
+        }
+        m_session = c.session;
+        m_rank = c.rank;
+        m_size = m_rank + 1;
+        return;
+    }
+}
+
+void elastic::welcome(const job_event& e) {
+    const hello h = read_as<hello>(e.content);
+    consent c;
+    c.refusal = difference(facts_of_program(), h.facts);
+    if (c.refusal.empty()) {
+        c.session = m_session;
+        c.rank = m_size++;
+    } else {
+        std::fprintf(stderr, "pilfer::cluster: the worker %s is refused, because it has %s\n", h.who.c_str(),
+                     c.refusal.c_str());
+    }
+    m_control->ack(e.job, bytes_of(c));
+}
+
+void elastic::answer(const job_event& e) {
+    const auto run = read_as<std::uint64_t>(e.content);
+    if (run < m_ends.size()) {
+        m_control->ack(e.job, m_ends[run]);
+    } else if (run == m_ends.size()) { // this run; or the next one, while this process has not begun it
+        m_callers.push_back(e.job);
+    } else {
+        throw archive_error("a run that no process can be in");
+    }
+}
+
+/// Coordinator: answers what workers have asked.
+void elastic::serve_control() {
+    for (job_event e; m_control->next(e);) {
+        if (e.what != job_event::kind::fetched) {
+            continue;
+        }
+        m_asked = now_ns();
+        try {
+            e.queue == m_prefix + "hello" ? welcome(e) : answer(e);
+        } catch (const archive_error&) {
+            m_control->fail(e.job);
+        }
+        m_control->fetch(true);
+    }
+}
+
+std::vector<cluster::rank_stats> elastic::stats() const {
+    std::vector<cluster::rank_stats> all(m_size);
+    all[m_rank] = m_stats;
+    return all;
+}
+
+parcel_result elastic::end_of(const std::vector<std::byte>& bytes, const cluster_task& type) const {
+    message m = decode_here(bytes);
+    if (m.kind != message_kind::done) {
+        throw archive_error("another message than the end of a run");
+    }
+    if (m.task != type.number) {
+        throw cluster::mismatch_error("pilfer::cluster: the coordinator and this worker are not in the same "
+                                      "call: each process has to make the same calls of its session in the "
+                                      "same order");
+    }
+    return std::move(m.results.front());
+}
+
+parcel_result elastic::run(pool& p, cluster_task& type, std::function<void(archive&)> root) {
+    rank_work work(p, m_rank, &m_alarm);
+    try {
+        parcel_result end = run(work, type, std::move(root));
+        ++m_run;
+        return end;
+    } catch (...) {
+        // Tasks still use `work`. Without the queue no result comes.
+        const std::exception_ptr why = std::current_exception();
+        try {
+            throw;
+        } catch (const std::exception& e) {
+            work.give_up(e.what());
+        }
+        m_visits.clear();
+        m_shipments.clear();
+        m_by_job.clear();
+        m_unfetched = 0;
+        while (!work.is_quiet()) {
+            work.sleep(work.events(), second / 1000);
+        }
+        ++m_run;
+        std::rethrow_exception(why);
+    }
+}
+
+parcel_result elastic::run(rank_work& work, cluster_task& type, std::function<void(archive&)> root) {
+    m_has_end = false;
+    m_old_answers = m_queue->answers();
+    m_jobs = m_session + std::to_string(m_run);
+    if (m_control == nullptr) {
+        m_call = m_queue->submit(m_session + "calls", bytes_of(m_run));
+    } else {
+        work.start_root(std::move(root));
+    }
+    m_queue->serve(m_jobs, true);
+    for (;;) {
+        const std::uint32_t seen = work.events();
+        const bool moved = step(work);
+        if (m_control != nullptr && !m_has_end && work.is_root_done()) {
+            m_has_end = true;
+            m_end = encode({.kind = message_kind::done, .task = type.number, .results = {work.root()}});
+            m_ends.push_back(m_end);
+            for (const std::uint64_t job : std::exchange(m_callers, {})) {
+                m_control->ack(job, m_end);
+            }
+        }
+        // Jobs of workers that have died may still be here. They end first.
+        if (m_has_end && work.is_quiet() && m_visits.empty() && work.has_no_branches()) {
+            break;
+        }
+        if (moved) {
+            continue;
+        }
+        watch_sockets();
+        work.sleep(seen,
+                   work.available() != 0 && m_unfetched < most_unfetched ? second / 10'000 : second / 500);
+    }
+    m_queue->serve(m_jobs, false);
+    m_queue->fetch(false);
+    job_event none;
+    while (m_queue->next(none)) { // a job that came too late goes back
+        if (none.what == job_event::kind::fetched) {
+            m_queue->fail(none.job);
+        }
+    }
+    if (m_control != nullptr) {
+        serve_control();
+    }
+    return end_of(m_end, type);
+}
+
+/// Handles what has come and does what is due. True if something has moved.
+bool elastic::step(rank_work& work) {
+    bool moved = false;
+    if (m_control != nullptr) {
+        serve_control();
+    }
+    for (job_event e; m_queue->next(e); moved = true) {
+        handle(work, std::move(e));
+    }
+    for (local_work::finished& f : work.take_finished()) {
+        finish(std::move(f));
+        moved = true;
+    }
+    while (m_unfetched < most_unfetched && work.available() != 0) {
+        std::vector<parcel> one = work.take_oldest(1);
+        if (one.empty()) {
+            break;
+        }
+        parcel& p = one.front();
+        const std::uint32_t origin = p.origin;
+        const std::uint64_t ticket = p.ticket;
+        ++m_stats.tasks_out;
+        p.origin = 0;
+        submit(origin, ticket, encode({.kind = message_kind::give, .parcels = std::move(one)}));
+        moved = true;
+    }
+    m_queue->fetch(work.hungry());
+    if (const std::uint64_t now = now_ns(); now >= m_next_watch) {
+        m_next_watch = now + second;
+        watch();
+    }
+    job_event none;
+    if (m_queue->next(none)) { // sends all of this
+        handle(work, std::move(none));
+        moved = true;
+    }
+    return moved;
+}
+
+void elastic::submit(std::uint32_t origin, std::uint64_t ticket, std::vector<std::byte> description) {
+    const std::uint64_t job = m_queue->submit(m_jobs, description);
+    ++m_stats.messages;
+    m_stats.bytes += description.size();
+    m_by_job.emplace(job, ++m_last_shipment);
+    m_shipments.emplace(m_last_shipment, shipment{origin, ticket, std::move(description), now_ns()});
+    ++m_unfetched;
+}
+
+void elastic::handle(rank_work& work, job_event&& e) {
+    if (e.what == job_event::kind::fetched) {
+        try {
+            if (e.queue != m_jobs) {
+                throw archive_error("a job of another run");
+            }
+            message m = decode_here(e.content);
+            if (m.kind != message_kind::give || m.parcels.size() != 1) {
+                throw archive_error("not one task");
+            }
+            parcel& p = m.parcels.front();
+            m_visits.emplace(++m_last_visit, e.job);
+            m_queue->extend(e.job); // its submitter may put another one into the queue
+            p.origin = guest;
+            p.ticket = m_last_visit;
+            ++m_stats.thefts;
+            ++m_stats.tasks_in;
+            work.start(std::move(p));
+        } catch (const archive_error&) {
+            m_queue->fail(e.job);
+        }
+        return;
+    }
+    if (m_control == nullptr && e.job == m_call) {
+        if (e.what == job_event::kind::failed) {
+            throw cluster::mismatch_error("pilfer::cluster: the coordinator refuses the call of this worker");
+        }
+        if (e.what == job_event::kind::done) {
+            m_end = std::move(e.content);
+            m_has_end = true;
+        }
+        return;
+    }
+    const auto name = m_by_job.find(e.job);
+    const auto at = name == m_by_job.end() ? m_shipments.end() : m_shipments.find(name->second);
+    if (at == m_shipments.end()) {
+        return; // the result of another copy was used
+    }
+    shipment& s = at->second;
+    m_unfetched -= std::exchange(s.is_fetched, true) ? 0 : 1;
+    s.heard = now_ns();
+    if (e.what == job_event::kind::lives) {
+        return;
+    }
+    parcel_result r;
+    try {
+        if (e.what == job_event::kind::failed) {
+            throw archive_error(
+                "no worker could run a task: a job queue gives one up that has killed too many "
+                "workers, and a worker refuses one that it cannot read");
+        }
+        message m = decode_here(e.content);
+        if (m.kind != message_kind::results || m.results.size() != 1) {
+            throw archive_error("a worker sent another message than one result");
+        }
+        r = std::move(m.results.front());
+    } catch (const archive_error& error) {
+        const auto* text = reinterpret_cast<const std::byte*>(error.what());
+        r.failed = 1;
+        r.rank = m_rank;
+        r.bytes.assign(text, text + std::char_traits<char>::length(error.what()));
+    }
+    r.ticket = s.ticket;
+    const std::uint32_t origin = s.origin;
+    m_shipments.erase(at);
+    m_by_job.erase(name);
+    if (origin == guest) {
+        finish({.origin = guest, .result = std::move(r)});
+    } else {
+        work.complete(std::move(r));
+    }
+}
+
+/// The result of a job that was here, or was passed on.
+void elastic::finish(local_work::finished&& f) {
+    const auto at = m_visits.find(f.result.ticket);
+    if (at == m_visits.end()) {
+        throw balance_error("the result of a job that is not here");
+    }
+    const std::uint64_t job = at->second;
+    m_visits.erase(at);
+    const std::vector<std::byte> bytes =
+        encode({.kind = message_kind::results, .results = {std::move(f.result)}});
+    ++m_stats.messages;
+    m_stats.bytes += bytes.size();
+    m_queue->ack(job, bytes);
+}
+
+/// Each second: says that this process lives, and looks who does not.
+void elastic::watch() {
+    for (const auto& [ticket, job] : m_visits) {
+        m_queue->extend(job);
+    }
+    check(*m_queue);
+    if (m_control != nullptr) {
+        check(*m_control);
+        m_control->ask_servers();
+    } else if (m_queue->answers() > m_old_answers + 1 && m_queue->servers(m_session + "calls") == 0 &&
+               !m_has_end) {
+        throw cluster::queue_error("pilfer::cluster: the coordinator has ended");
+    }
+    m_queue->ask_servers();
+    const std::uint64_t now = now_ns();
+    const bool none_waits = m_queue->answers() > m_old_answers + 1 && m_queue->waiting(m_jobs) == 0;
+    for (auto& [number, s] : m_shipments) {
+        if (now - s.heard > m_patience && (s.is_fetched || none_waits)) {
+            // Its worker is cut off or stopped. The first result of the copies is used.
+            m_unfetched += std::exchange(s.is_fetched, false) ? 1 : 0;
+            s.heard = now;
+            m_by_job.emplace(m_queue->submit(m_jobs, s.description), number);
+        }
+    }
+}
+
+} // namespace detail
+} // namespace v0
+} // namespace pilfer

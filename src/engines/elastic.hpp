@@ -1,0 +1,105 @@
+// An elastic run: one coordinator and workers that come, go and die, over a queue of jobs.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <pilfer/cluster.hpp>
+
+#include "cluster/rank_work.hpp"
+#include "engines/job_queue.hpp"
+#include "engines/sockets.hpp"
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+
+/// This process in all runs of a session. README.md has the argument.
+class elastic {
+public:
+    /// Connects. A worker waits for a coordinator, without a limit, and for its consent. `patience`: seconds
+    /// until a worker that is silent has lost its jobs, and until a silent server is an error; 0: never.
+    /// Throws cluster::queue_error, cluster::mismatch_error for a worker with other tasks, and usage_error
+    /// for a second coordinator.
+    elastic(const queue_address& where, bool is_worker, unsigned patience);
+    elastic(const elastic&) = delete;
+    elastic& operator=(const elastic&) = delete;
+    /// The coordinator answers workers until they have gone, or have been silent for the patience.
+    ~elastic();
+
+    /// 0: the coordinator. Workers count from 1, in the order of their arrival.
+    [[nodiscard]] unsigned rank() const noexcept { return m_rank; }
+    /// How many processes have come so far, as far as this one knows.
+    [[nodiscard]] unsigned size() const noexcept { return m_size; }
+    [[nodiscard]] std::vector<cluster::rank_stats> stats() const;
+
+    /// One run. The coordinator runs `root`; a worker takes jobs until the result is there, or has it at
+    /// once if the run is over. Throws cluster::queue_error, cluster::mismatch_error.
+    [[nodiscard]] parcel_result run(pool& p, cluster_task& type, std::function<void(cluster::archive&)> root);
+
+private:
+    /// A task of this process, or of a visit, that is in the queue.
+    struct shipment {
+        std::uint32_t origin;
+        std::uint64_t ticket;
+        std::vector<std::byte> description; // to submit it again
+        std::uint64_t heard;                // of its worker, or when it was submitted
+        bool is_fetched = false;
+    };
+
+    void greet();
+    void welcome(const job_event& hello);
+    void answer(const job_event& call);
+    void serve_control();
+    [[nodiscard]] bool step(rank_work& work);
+    void handle(rank_work& work, job_event&& e);
+    void finish(local_work::finished&& f);
+    void submit(std::uint32_t origin, std::uint64_t ticket, std::vector<std::byte> description);
+    void watch();
+    void check(const job_queue& q) const;
+    void watch_sockets();
+    void sleep(std::uint64_t ns);
+    [[nodiscard]] parcel_result end_of(const std::vector<std::byte>& bytes, const cluster_task& type) const;
+    [[nodiscard]] parcel_result run(rank_work& work, cluster_task& type,
+                                    std::function<void(cluster::archive&)> root);
+
+    const std::string m_prefix;
+    const std::uint64_t m_patience; // nanoseconds
+    socket_bell m_alarm;
+    std::unique_ptr<job_queue> m_queue;   // of tasks, and of a worker's questions
+    std::unique_ptr<job_queue> m_control; // coordinator: of workers' questions
+    std::string m_session;                // the prefix of this session's queues
+    unsigned m_rank = 0;
+    unsigned m_size = 1;
+
+    // Of the coordinator.
+    std::vector<std::vector<std::byte>> m_ends; // of all runs, for workers that come late
+    std::vector<std::uint64_t> m_callers;       // jobs of workers that wait for the end of a run
+    std::uint64_t m_asked = 0;                  // when a worker asked something
+
+    // Of a run.
+    std::uint64_t m_run = 0;
+    std::string m_jobs; // its queue
+    std::uint64_t m_call = 0;
+    std::vector<std::byte> m_end;
+    bool m_has_end = false;
+    std::uint64_t m_next_watch = 0;
+    std::uint64_t m_old_answers = 0; // of the server, before this run; one more may have been under way
+    std::uint64_t m_last_visit = 0;
+    std::unordered_map<std::uint64_t, std::uint64_t> m_visits; // jobs of others that are here
+    std::uint64_t m_last_shipment = 0;
+    std::unordered_map<std::uint64_t, shipment> m_shipments;
+    std::unordered_map<std::uint64_t, std::uint64_t> m_by_job; // shipments, by the number of each job
+    unsigned m_unfetched = 0;                                  // shipments that no worker has yet
+
+    cluster::rank_stats m_stats;
+};
+
+} // namespace detail
+} // namespace v0
+} // namespace pilfer

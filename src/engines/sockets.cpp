@@ -1,0 +1,134 @@
+// Sockets of a job queue.
+#include "engines/sockets.hpp"
+
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <memory>
+#include <stdexcept>
+#include <system_error>
+#include <utility>
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+namespace {
+
+constexpr int connect_ms = 5000;
+
+[[nodiscard]] std::string text_of(int error) { return std::generic_category().message(error); }
+
+/// Connects a socket that does not block. Returns 0 or an errno.
+[[nodiscard]] int connect_within(int socket, const addrinfo& to) noexcept {
+    if (::connect(socket, to.ai_addr, to.ai_addrlen) == 0) {
+        return 0;
+    }
+    if (errno != EINPROGRESS) {
+        return errno;
+    }
+    pollfd one{.fd = socket, .events = POLLOUT, .revents = 0};
+    int ready = 0;
+    do {
+        ready = ::poll(&one, 1, connect_ms);
+    } while (ready < 0 && errno == EINTR);
+    if (ready <= 0) {
+        return ready == 0 ? ETIMEDOUT : errno;
+    }
+    int error = 0;
+    socklen_t size = sizeof error;
+    (void)::getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &size);
+    return error;
+}
+
+} // namespace
+
+stream::stream(const std::string& host, std::uint16_t port) {
+    addrinfo wanted{};
+    wanted.ai_socktype = SOCK_STREAM;
+    addrinfo* all = nullptr;
+    if (const int e = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &wanted, &all); e != 0) {
+        throw std::runtime_error(std::string("has no address: ") + ::gai_strerror(e));
+    }
+    const std::unique_ptr<addrinfo, void (*)(addrinfo*)> addresses(all, &::freeaddrinfo);
+    int error = 0;
+    for (const addrinfo* a = all; a != nullptr; a = a->ai_next) {
+        m_socket = ::socket(a->ai_family, a->ai_socktype | SOCK_NONBLOCK | SOCK_CLOEXEC, a->ai_protocol);
+        error = m_socket < 0 ? errno : connect_within(m_socket, *a);
+        if (error == 0) {
+            const int on = 1;
+            (void)::setsockopt(m_socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+            return;
+        }
+        if (m_socket >= 0) {
+            ::close(std::exchange(m_socket, -1));
+        }
+    }
+    throw std::runtime_error("cannot be reached: " + text_of(error));
+}
+
+stream::~stream() { ::close(m_socket); }
+
+std::size_t stream::send(std::span<const std::byte> bytes) {
+    const ssize_t n = ::send(m_socket, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (n < 0 && errno != EAGAIN && errno != EINTR) {
+        throw std::runtime_error("has closed the connection: " + text_of(errno));
+    }
+    return n < 0 ? 0 : static_cast<std::size_t>(n);
+}
+
+std::size_t stream::receive(std::span<std::byte> to) {
+    const ssize_t n = ::recv(m_socket, to.data(), to.size(), 0);
+    if (n == 0) {
+        throw std::runtime_error("has closed the connection");
+    }
+    if (n < 0 && errno != EAGAIN && errno != EINTR) {
+        throw std::runtime_error("has closed the connection: " + text_of(errno));
+    }
+    return n < 0 ? 0 : static_cast<std::size_t>(n);
+}
+
+socket_bell::socket_bell() : m_bell(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+    if (m_bell < 0) {
+        throw std::runtime_error("cannot be used: " + text_of(errno));
+    }
+}
+
+socket_bell::~socket_bell() { ::close(m_bell); }
+
+void socket_bell::ring() noexcept {
+    const std::uint64_t one = 1;
+    (void)!::write(m_bell, &one, sizeof one); // EAGAIN: it rings already
+}
+
+void socket_bell::wait(std::uint64_t ns) noexcept {
+    std::array<pollfd, 3> all{};
+    all[0] = {.fd = m_bell, .events = POLLIN, .revents = 0};
+    for (std::size_t i = 0; i < m_watched.size(); ++i) { // -1 is passed over
+        all[i + 1] = {.fd = m_watched[i].descriptor,
+                      .events = static_cast<short>(m_watched[i].for_writing ? POLLIN | POLLOUT : POLLIN),
+                      .revents = 0};
+    }
+    const timespec limit{static_cast<time_t>(ns / 1'000'000'000), static_cast<long>(ns % 1'000'000'000)};
+    if (::ppoll(all.data(), all.size(), &limit, nullptr) > 0 && all[0].revents != 0) {
+        std::uint64_t rung = 0;
+        (void)!::read(m_bell, &rung, sizeof rung);
+    }
+}
+
+std::string name_of_process() {
+    std::array<char, 256> host{};
+    (void)::gethostname(host.data(), host.size() - 1);
+    return std::string(host.data()) + ", process " + std::to_string(::getpid());
+}
+
+} // namespace detail
+} // namespace v0
+} // namespace pilfer

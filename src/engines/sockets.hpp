@@ -1,0 +1,63 @@
+// Sockets of a job queue, and the sleep until something comes. All calls of the operating system of an
+// elastic run are here: this library may be linked beside a shared libpilfer, which does not export its own.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "cluster/doorbell.hpp"
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+
+/// A socket that does not block.
+class stream {
+public:
+    /// Connects within 5 s. Throws std::runtime_error with the reason.
+    stream(const std::string& host, std::uint16_t port);
+    stream(const stream&) = delete;
+    stream& operator=(const stream&) = delete;
+    ~stream();
+
+    /// The bytes that were sent; 0: none can be sent now. Throws std::runtime_error if it is closed.
+    std::size_t send(std::span<const std::byte> bytes);
+    /// The bytes that were read; 0: none are there. Throws std::runtime_error if it is closed.
+    std::size_t receive(std::span<std::byte> to);
+    [[nodiscard]] int descriptor() const noexcept { return m_socket; }
+
+private:
+    int m_socket = -1;
+};
+
+/// Sleeps until one of two sockets is ready, or it rings.
+class socket_bell final : public doorbell {
+public:
+    socket_bell();
+    ~socket_bell() override;
+
+    /// The sockets that the next wait() looks at; -1: none.
+    void watch(std::size_t place, int descriptor, bool for_writing) noexcept {
+        m_watched[place] = {descriptor, for_writing};
+    }
+    void ring() noexcept override;
+    void wait(std::uint64_t ns) noexcept override;
+
+private:
+    struct watched {
+        int descriptor = -1;
+        bool for_writing = false;
+    };
+    std::array<watched, 2> m_watched;
+    int m_bell = -1;
+};
+
+/// The machine and the number of this process, for people.
+[[nodiscard]] std::string name_of_process();
+
+} // namespace detail
+} // namespace v0
+} // namespace pilfer

@@ -1,0 +1,156 @@
+// One process of an elastic run: elastic <mode> [<argument>] [--pilfer-worker]. elastic.py starts several.
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <ranges>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <pilfer/cancel.hpp>
+#include <pilfer/cluster.hpp>
+
+#include "bench/common/uts.hpp"
+
+namespace {
+
+namespace cluster = pilfer::cluster;
+namespace fs = std::filesystem;
+
+struct fib {
+    int n;
+    long operator()() const {
+        if (n < 2) {
+            return n;
+        }
+        auto [a, b] = cluster::join(fib{n - 1}, fib{n - 2});
+        return a + b;
+    }
+};
+PILFER_CLUSTER_TASK(fib);
+
+inline constexpr bench::uts::tree small_tree{bench::uts::tree::shape::geometric, 4, 7, 0, 0, 19, 0};
+struct uts {
+    bench::uts::node n;
+    std::uint64_t operator()() const {
+        const auto children = std::views::iota(0u, bench::uts::children_of(n, small_tree));
+        return 1 + cluster::sum(children, [this](unsigned i) { return uts{bench::uts::child_of(n, i)}; });
+    }
+};
+PILFER_CLUSTER_TASK(uts);
+
+struct thrower {
+    int depth;
+    int place;
+    long operator()() const {
+        if (depth == 0) {
+            return place == 13 ? throw std::out_of_range("leaf 13") : 1;
+        }
+        auto [a, b] = cluster::join(thrower{depth - 1, 2 * place}, thrower{depth - 1, 2 * place + 1});
+        return a + b;
+    }
+};
+PILFER_CLUSTER_TASK(thrower);
+
+/// Keeps its worker until the file is there.
+struct until_there {
+    std::string file;
+    long operator()() const {
+        while (!fs::exists(file) && !pilfer::cancelled()) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(1)); // the worker runs nothing else
+        }
+        return 1;
+    }
+};
+[[maybe_unused]] void serialize(cluster::archive& a, until_there& u) { a(u.file); }
+PILFER_CLUSTER_TASK(until_there);
+
+/// The first one to run makes the file `folder`/begun and never ends. The next one ends.
+struct victim {
+    std::string folder;
+    long operator()() const {
+        if (!fs::exists(folder + "/begun")) {
+            std::ofstream(folder + "/begun") << 'x';
+            return until_there{folder + "/never"}();
+        }
+        std::ofstream(folder + "/again") << 'x';
+        return fib{15}();
+    }
+};
+void serialize(cluster::archive& a, victim& v) { a(v.folder); }
+PILFER_CLUSTER_TASK(victim);
+
+/// Keeps one worker of the coordinator, so that another process has to run the victim.
+struct hostage {
+    std::string folder;
+    long operator()() const {
+        const std::string again = folder + "/again";
+        auto [a, b] = cluster::join(until_there{again}, victim{folder});
+        return 1000 * a + b;
+    }
+};
+void serialize(cluster::archive& a, hostage& h) { a(h.folder); }
+PILFER_CLUSTER_TASK(hostage);
+
+/// The line is the same on one machine and with any number of workers.
+void exact(cluster::session& s) {
+    const long a = s.run(fib{18});
+    const std::uint64_t b = s.run(uts{bench::uts::root_of(small_tree)});
+    const double c = s.map_reduce(
+        0, 100'000, 0.0, [](int i) { return 1.0 / (i + 1); }, std::plus<>{});
+    const std::vector<std::string> d =
+        s.map_collect(0, 1000, [](int i) { return std::string(static_cast<std::size_t>(i % 7), 'x'); });
+    std::size_t letters = 0;
+    for (const std::string& text : d) {
+        letters += text.size();
+    }
+    std::string error;
+    try {
+        (void)s.run(thrower{6, 0});
+    } catch (const cluster::remote_error& e) {
+        error = e.what();
+    }
+    const long again = s.run(fib{10});
+    if (s.rank() == 0) {
+        std::printf("%ld %llu %a %zu %zu %s %ld\n", a, static_cast<unsigned long long>(b), c, d.size(),
+                    letters, error.c_str(), again);
+    }
+}
+
+int mode(cluster::session& s, const std::string& name, const std::string& argument) {
+    if (name == "exact") {
+        exact(s);
+    } else if (name == "hostage") {
+        const long result = s.run(hostage{argument});
+        if (s.rank() == 0) {
+            std::printf("%ld\n", result);
+        }
+    } else if (name == "other_calls") {
+        (void)s.run(fib{1});
+        s.rank() == 0 ? (void)s.run(fib{2}) : (void)s.run(thrower{0, 0});
+    } else if (name == "journal") {
+        (void)s.map_reduce_journaled(
+            argument, 0, 10, 0, [](int i) { return i; }, std::plus<>{});
+    } else {
+        return 2;
+    }
+    return 0;
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    try {
+        cluster::session s(argc, argv);
+        const int code = argc > 2 ? mode(s, argv[1], argv[2]) : 2;
+        std::fprintf(stderr, "rank %d took %llu tasks\n", s.rank(),
+                     static_cast<unsigned long long>(s.stats()[static_cast<std::size_t>(s.rank())].tasks_in));
+        return code;
+    } catch (const std::exception& e) {
+        std::fprintf(stderr, "ended by an exception: %s\n", e.what());
+        return 1;
+    }
+}

@@ -1,0 +1,295 @@
+#!/usr/bin/env python3
+"""Elastic runs over a real gearmand on loopback: elastic.py PROGRAM OTHER CASE, or elastic.py example PROGRAM EXPECTED.
+
+Ends with 77 if gearmand is not installed. Nothing waits by sleeping for a fixed time: files and output say when to go on, and
+a process that does not end within 100 s fails the test."""
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+LIMIT = 100  # seconds, of anything
+GEARMAND = shutil.which("gearmand") or shutil.which("gearmand", path="/usr/sbin:/usr/local/sbin")
+
+
+def fail(why):
+    print(f"FAILED: {why}", flush=True)
+    sys.exit(1)
+
+
+def expect(holds, why):
+    if not holds:
+        fail(why)
+
+
+class Server:
+    """gearmand on a free port of 127.0.0.1."""
+
+    def __init__(self, folder):
+        for _ in range(20):  # another program may take the port in between
+            with socket.socket() as s:
+                s.bind(("127.0.0.1", 0))
+                self.port = s.getsockname()[1]
+            self.process = subprocess.Popen([GEARMAND, "-L", "127.0.0.1", "-p", str(self.port), "-l", "none", "-t", "1",
+                                             "-P", f"{folder}/gearmand.pid"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            until = time.monotonic() + LIMIT
+            while self.process.poll() is None and time.monotonic() < until:
+                with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port)):
+                    return
+                time.sleep(0.02)
+            self.end()
+        fail("gearmand does not start")
+
+    def end(self):
+        self.process.kill()
+        self.process.wait()
+
+    def queues(self):
+        """The name and the number of workers of each queue."""
+        with socket.create_connection(("127.0.0.1", self.port)) as s:
+            s.sendall(b"status\n")
+            text = b""
+            while not text.endswith(b".\n"):
+                text += s.recv(65536)
+        rows = [line.split("\t") for line in text.decode().splitlines()[:-1]]
+        return {row[0]: int(row[3]) for row in rows}
+
+    def wait_for_workers(self, n):
+        """One that comes when the coordinator has ended waits for the next one."""
+        wait_for("a worker", lambda: self.queues().get("pilfer/pilfer/here", 0) == n)
+
+    def submit(self, queue, content):
+        """Puts a job there. Returns the type of the packet that ends it: 13 is a result, 14 a failure."""
+        with socket.create_connection(("127.0.0.1", self.port), timeout=LIMIT) as s:
+            rest = queue.encode() + b"\0\0" + content
+            s.sendall(b"\0REQ" + struct.pack(">II", 7, len(rest)) + rest)
+            kind = 0
+            while kind not in (13, 14):
+                head = s.recv(12, socket.MSG_WAITALL)
+                kind, size = struct.unpack(">II", head[4:])
+                s.recv(size, socket.MSG_WAITALL)
+        return kind
+
+
+class Process:
+    def __init__(self, url, *command, **environment):
+        cores = {"PILFER_WORKERS": "1", "PILFER_CLUSTER": url}
+        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                        text=True, env={**os.environ, **cores, **environment})
+        self.out, self.err = "", ""
+        self.reader = threading.Thread(target=self.read)
+        self.reader.start()
+
+    def read(self):
+        self.out, self.err = self.process.communicate()
+
+    def end(self):
+        """The code with which it ends by itself."""
+        self.reader.join(LIMIT)
+        if self.reader.is_alive():
+            self.process.kill()
+            self.reader.join()
+            fail(f"{self.process.args} does not end:\n{self.out}{self.err}")
+        print(f"{self.process.args[1:]} ended with {self.process.returncode}: {self.out}{self.err}".rstrip(), flush=True)
+        return self.process.returncode
+
+    def kill(self, number=signal.SIGKILL):
+        self.process.send_signal(number)
+
+
+def wait_for(what, holds):
+    until = time.monotonic() + LIMIT
+    while not holds():
+        expect(time.monotonic() < until, f"{what} does not come")
+        time.sleep(0.01)
+
+
+class Tests:
+    def __init__(self, program, other, folder):
+        self.program, self.other, self.folder = program, other, folder
+        self.server = Server(folder)
+        self.url = f"gearman://127.0.0.1:{self.server.port}"
+        self.begun, self.again = f"{folder}/begun", f"{folder}/again"
+
+    def coordinator(self, *arguments, **environment):
+        return Process(self.url, self.program, *arguments, **environment)
+
+    def worker(self, *arguments, **environment):
+        return Process(self.url, self.program, *arguments, "--pilfer-worker", **environment)
+
+    def must_end(self, process, text):
+        """With an error that has the text."""
+        begin = time.monotonic()
+        code = process.end()
+        print(f"after {time.monotonic() - begin:.1f} s")
+        expect(code == 1 and text in process.err, f"no error with '{text}'")
+
+    def exact(self):
+        alone = Process("", self.program, "exact", "-")
+        expect(alone.end() == 0, "one machine failed")
+        for n in (0, 1, 2, 4):
+            workers = [self.worker("exact", "-") for _ in range(n)]
+            self.server.wait_for_workers(n)
+            coordinator = self.coordinator("exact", "-")
+            expect(coordinator.end() == 0 and coordinator.out == alone.out, f"another result with {n} workers")
+            for w in workers:
+                expect(w.end() == 0 and w.out == "", f"a worker of {n} failed")
+
+    def late_and_killed(self):
+        """A worker comes after the run has begun, and gets the task. It is killed, and another one gets it."""
+        coordinator = self.coordinator("hostage", self.folder)
+        wait_for("the run", lambda: any(name.endswith("/0") for name in self.server.queues()))
+        first = self.worker("hostage", self.folder)
+        wait_for("the task on a late worker", lambda: os.path.exists(self.begun))
+        second = self.worker("hostage", self.folder)
+        first.kill()
+        killed = time.monotonic()
+        expect(coordinator.end() == 0 and coordinator.out == "1610\n", "another result")
+        print(f"recovered after {time.monotonic() - killed:.2f} s")
+        expect(first.end() == -signal.SIGKILL and second.end() == 0, "the workers ended otherwise")
+        expect("rank 2 took 1 tasks" in second.err, "the second worker got nothing")
+
+    def stopped_worker(self):
+        """Its connection stays, but it says nothing any longer."""
+        patience = {"PILFER_CLUSTER_SILENCE": "3"}
+        coordinator = self.coordinator("hostage", self.folder, **patience)
+        first = self.worker("hostage", self.folder)
+        wait_for("the task", lambda: os.path.exists(self.begun))
+        first.kill(signal.SIGSTOP)
+        second = self.worker("hostage", self.folder, **patience)
+        code = coordinator.end()
+        first.kill()
+        first.end()
+        expect(code == 0 and coordinator.out == "1610\n" and second.end() == 0, "another result")
+
+    def other_program(self):
+        coordinator = self.coordinator("hostage", self.folder)
+        refused = Process(self.url, self.other, "--pilfer-worker")
+        self.must_end(refused, "because it has no task")
+        worker = self.worker("hostage", self.folder)
+        wait_for("the task", lambda: os.path.exists(self.begun))
+        again = self.worker("hostage", self.folder)
+        worker.kill()
+        expect(coordinator.end() == 0 and "is refused, because it has no task" in coordinator.err, "no refusal")
+        worker.end()
+        expect(again.end() == 0, "a worker failed")
+
+    def malformed(self):
+        """What is no message is refused, and the run goes on."""
+        coordinator = self.coordinator("hostage", self.folder)
+        wait_for("the run", lambda: any(name.endswith("/0") for name in self.server.queues()))
+        calls = next(name for name in self.server.queues() if name.endswith("/calls"))
+        for queue in ("pilfer/pilfer/hello", calls):
+            for content in (b"", b"x", b"\xff" * 100):
+                expect(self.server.submit(queue, content) == 14, f"{content} was not refused by {queue}")
+        worker = self.worker("hostage", self.folder)
+        wait_for("the task", lambda: os.path.exists(self.begun))
+        again = self.worker("hostage", self.folder)
+        expect(self.server.submit(calls.replace("calls", "0"), b"x" * 40) == 14, "no refusal of a task")
+        worker.kill()
+        expect(coordinator.end() == 0 and coordinator.out == "1610\n", "another result")
+        worker.end()
+        expect(again.end() == 0, "a worker failed")
+
+    def server_dies(self):
+        coordinator = self.coordinator("hostage", self.folder)
+        worker = self.worker("hostage", self.folder)
+        wait_for("the task", lambda: os.path.exists(self.begun))
+        self.server.end()
+        self.must_end(coordinator, f"the job queue at 127.0.0.1:{self.server.port} has closed the connection")
+        self.must_end(worker, "has closed the connection")
+
+    def silent_server(self):
+        coordinator = self.coordinator("hostage", self.folder, PILFER_CLUSTER_SILENCE="2")
+        wait_for("the run", lambda: any(name.endswith("/0") for name in self.server.queues()))
+        self.server.process.send_signal(signal.SIGSTOP)
+        self.must_end(coordinator, "the server of the job queue has been silent for")
+
+    def coordinator_dies(self):
+        coordinator = self.coordinator("hostage", self.folder)
+        worker = self.worker("hostage", self.folder)
+        wait_for("the task", lambda: os.path.exists(self.begun))
+        coordinator.kill()
+        coordinator.end()
+        self.must_end(worker, "the coordinator has ended")
+
+    def refused(self):
+        """Before anything has begun."""
+        self.server.end()
+        self.must_end(self.coordinator("exact", "-"), "cannot be reached")
+        self.must_end(self.worker("exact", "-"), "cannot be reached")
+        for url, why in (("http://host", "another scheme"), ("gearman://", "no host"), ("gearman://h:0", "no port"),
+                         ("gearman://h:99999", "no port"), ("gearman://h:1x", "no port"), ("gearman://h/", "a name has"),
+                         ("gearman://h/a b", "a name has"), ("gearman://[::1", "a ] is missing"), ("nats://h", "another scheme")):
+            self.must_end(Process(url, self.program, "exact", "-"), why)
+        self.must_end(Process("", self.program, "exact", "-", "--pilfer-worker"), "PILFER_CLUSTER=gearman://host")
+        self.must_end(Process(self.url, self.program, "exact", "-", OMPI_COMM_WORLD_SIZE="2"), "use one of them")
+        self.must_end(Process(self.url, self.other, "a", "bound"), "cluster::bound")
+        with socket.socket() as s:  # what accepts, and is no Gearman server
+            s.bind(("127.0.0.1", 0))
+            s.listen()
+            coordinator = Process(f"gearman://127.0.0.1:{s.getsockname()[1]}", self.program, "exact", "-",
+                                  PILFER_CLUSTER_SILENCE="60")
+            for _ in range(2):
+                connection = s.accept()[0]
+            connection.sendall(b"\0RESxxxxxxxxxxxxxxxxxxxxx")
+            self.must_end(coordinator, "sends what no Gearman server sends")
+
+    def misuse(self):
+        first = self.coordinator("hostage", self.folder)
+        wait_for("the run", lambda: any(name.endswith("/0") for name in self.server.queues()))
+        self.must_end(self.coordinator("exact", "-"), "a coordinator of the name pilfer is at this job queue already")
+        first.kill()
+        first.end()
+        self.must_end(self.coordinator("journal", f"{self.folder}/journal"), "does not carry map_reduce_journaled")
+        worker = self.worker("other_calls", "-")
+        self.server.wait_for_workers(1)
+        coordinator = self.coordinator("other_calls", "-")
+        self.must_end(worker, "not in the same call")
+        expect(coordinator.end() == 0, "the coordinator failed")
+
+
+def example(program, expected, folder):
+    server = Server(folder)
+    url = f"gearman://127.0.0.1:{server.port}"
+    workers = [Process(url, program, "--pilfer-worker") for _ in range(2)]
+    server.wait_for_workers(2)
+    coordinator = Process(url, program)
+    with open(expected, encoding="utf-8") as f:
+        expect(coordinator.end() == 0 and coordinator.out == f.read(), "another output")
+    for w in workers:
+        expect(w.end() == 0 and w.out == "", "a worker failed")
+
+
+def main():
+    if GEARMAND is None:
+        print("skipped: gearmand is not installed (Debian: gearman-job-server)")
+        sys.exit(77)
+    with tempfile.TemporaryDirectory() as folder:
+        servers = []
+        make = Server.__init__
+
+        def remember(self, where):
+            servers.append(self)
+            make(self, where)
+
+        Server.__init__ = remember
+        try:
+            if sys.argv[1] == "example":
+                example(sys.argv[2], sys.argv[3], folder)
+            else:
+                getattr(Tests(sys.argv[1], sys.argv[2], folder), sys.argv[3])()
+        finally:
+            for s in servers:
+                s.end()
+
+
+if __name__ == "__main__":
+    main()
