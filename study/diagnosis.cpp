@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <stdexcept>
+#include <tuple>
 #include <utility>
 
 #include "balance/text.hpp"
@@ -116,8 +117,47 @@ struct change {
 
 } // namespace
 
+namespace {
+
+/// The waits by line. Waiters that get a lock one after another held it meanwhile.
+[[nodiscard]] std::vector<waits_at> waits_by_line(const recorded_trace& t) {
+    std::vector<waits_at> all;
+    std::map<std::pair<unsigned, unsigned>, std::size_t> known;
+    std::map<std::uint64_t, std::vector<std::pair<const recorded_wait*, std::size_t>>> locks;
+    for (const recorded_wait& w : t.waits) {
+        const bool lock = nature_of(t.reasons[w.reason]) == nature::lock;
+        const auto [at, is_new] = known.try_emplace({w.place, w.reason}, all.size());
+        if (is_new) {
+            all.push_back({w.place, t.reasons[w.reason], lock});
+        }
+        waits_at& here = all[at->second];
+        ++here.waits;
+        here.total += w.end - w.begin;
+        here.longest = std::max(here.longest, w.end - w.begin);
+        if (lock && w.object != 0) {
+            locks[w.object].push_back({&w, at->second});
+        }
+    }
+    for (auto& [object, turns] : locks) {
+        std::sort(turns.begin(), turns.end(),
+                  [](const auto& a, const auto& b) { return a.first->end < b.first->end; });
+        for (std::size_t i = 0; i + 1 < turns.size(); ++i) {
+            if (turns[i + 1].first->begin < turns[i].first->end) {
+                all[turns[i].second].held += turns[i + 1].first->end - turns[i].first->end;
+            }
+        }
+    }
+    std::sort(all.begin(), all.end(), [](const waits_at& a, const waits_at& b) {
+        return std::tuple(b.total, a.place) < std::tuple(a.total, b.place);
+    });
+    return all;
+}
+
+} // namespace
+
 trace_figures figures_of(const recorded_trace& t) {
     trace_figures f;
+    f.lines = waits_by_line(t);
     f.use.resize(t.workers.size());
     f.begin = UINT64_MAX;
     for (const auto& w : t.workers) {
@@ -231,15 +271,19 @@ trace_figures figures_of(const recorded_trace& t) {
 
 graph_figures figures_of(const workload& graph) {
     constexpr std::uint32_t none = UINT32_MAX;
+    enum class way : std::uint8_t { same, stolen, resumed }; // how the chain came to a piece
     struct piece {
         moment begin;
         moment time;
         std::uint32_t task;
         std::uint32_t before; // the piece of the longest chain to this one
+        unsigned line;
+        way came;
     };
     struct task {
         std::uint64_t place = 0;
         moment now = 0;
+        way came = way::same;
         std::uint32_t last = none; // the piece with which the longest chain to `now` ends
         std::uint32_t waiter = none, next = none;
         bool ended = false;
@@ -252,6 +296,12 @@ graph_figures figures_of(const workload& graph) {
     f.tasks = n - 1;
     std::uint64_t ended = 0;
     std::uint32_t final = none;
+    const auto at_line = [&f](unsigned line) -> line_figures& {
+        while (f.lines.size() <= line) {
+            f.lines.push_back({static_cast<unsigned>(f.lines.size())});
+        }
+        return f.lines[line];
+    };
     while (!ready.empty()) {
         const std::uint32_t i = ready.back();
         ready.pop_back();
@@ -259,9 +309,12 @@ graph_figures figures_of(const workload& graph) {
         for (bool on = true; on;) {
             const std::uint64_t place = t.place;
             const step s = graph.next(i, t.place);
+            const unsigned line = graph.line_at(i, place);
             switch (s.what) {
             case step::kind::compute:
-                pieces.push_back({t.now, s.value, i, t.last});
+                pieces.push_back({t.now, s.value, i, t.last, line, std::exchange(t.came, way::same)});
+                at_line(line).work += s.value;
+                ++at_line(line).strands;
                 t.last = static_cast<std::uint32_t>(pieces.size() - 1);
                 t.now += s.value;
                 f.work += s.value;
@@ -271,6 +324,8 @@ graph_figures figures_of(const workload& graph) {
                 task& child = tasks[s.value];
                 child.now = t.now;
                 child.last = t.last;
+                (s.what == step::kind::fork ? child : t).came = way::stolen; // what is offered to thieves
+                ++at_line(line).tasks;
                 ready.push_back(static_cast<std::uint32_t>(s.value));
                 break;
             }
@@ -280,9 +335,18 @@ graph_figures figures_of(const workload& graph) {
                     t.place = place;
                     t.next = std::exchange(awaited.waiter, i);
                     on = false;
-                } else if (awaited.now > t.now) {
+                    break;
+                }
+                {
+                    std::uint64_t before = place - 1; // a sync waits for several tasks
+                    at_line(line).waits +=
+                        place == 0 || graph.next(i, before).what != step::kind::await ? 1 : 0;
+                }
+                if (awaited.now > t.now) {
+                    at_line(line).waited += awaited.now - t.now;
                     t.now = awaited.now;
                     t.last = awaited.last;
+                    t.came = way::resumed;
                 }
                 break;
             }
@@ -314,14 +378,23 @@ graph_figures figures_of(const workload& graph) {
     }
     f.ready_curve = area.finish();
     for (std::uint32_t p = final; p != none; p = pieces[p].before) {
-        if (!f.chain.empty() && f.chain.back().task == pieces[p].task) {
+        line_figures& at = at_line(pieces[p].line);
+        at.on_chain += pieces[p].time;
+        at.thefts += pieces[p].came == way::stolen ? 1 : 0;
+        at.resumptions += pieces[p].came == way::resumed ? 1 : 0;
+        if (!f.chain.empty() && f.chain.back().task == pieces[p].task &&
+            f.chain.back().line == pieces[p].line) {
             f.chain.back().begin = pieces[p].begin;
             f.chain.back().time += pieces[p].time;
         } else {
-            f.chain.push_back({pieces[p].task, pieces[p].begin, pieces[p].time});
+            f.chain.push_back({pieces[p].task, pieces[p].begin, pieces[p].time, pieces[p].line});
         }
     }
     std::reverse(f.chain.begin(), f.chain.end());
+    std::erase_if(f.lines, [](const line_figures& l) { return l.tasks + l.strands + l.waits == 0; });
+    std::sort(f.lines.begin(), f.lines.end(), [](const line_figures& a, const line_figures& b) {
+        return std::tuple(b.on_chain, b.work, a.line) < std::tuple(a.on_chain, a.work, b.line);
+    });
     return f;
 }
 
@@ -428,11 +501,19 @@ diagnosis diagnose(const recorded_trace& t, const trace_figures& f) {
         const auto worst =
             std::max_element(f.waits.begin(), f.waits.end(),
                              [](const waits_of& a, const waits_of& b) { return a.idle < b.idle; });
-        return {cause::lock, fmt::format("A lock holds it back: tasks waited {} for {} (object {:x}), up to "
-                                         "{} at once, and workers were "
-                                         "idle {} of their time meanwhile.",
-                                         worst->waits == 1 ? "once" : fmt::format("{} times", worst->waits),
-                                         worst->reason, worst->object, worst->at_once, part)};
+        const auto line = std::find_if(f.lines.begin(), f.lines.end(), [&](const waits_at& w) {
+            return w.lock && w.reason == worst->reason && !t.places[w.place].file.empty();
+        });
+        return {cause::lock,
+                fmt::format("A lock holds it back: tasks waited {} for {} (object {:x}){}, up to "
+                            "{} at once, and workers were "
+                            "idle {} of their time meanwhile.",
+                            worst->waits == 1 ? "once" : fmt::format("{} times", worst->waits), worst->reason,
+                            worst->object,
+                            line == f.lines.end()
+                                ? ""
+                                : ", most of them at " + cut(line_names(t.places)[line->place]),
+                            worst->at_once, part)};
     }
     case lack::serial:
         return {cause::serial, fmt::format("A serial part holds it back: one task ran alone so long that the "
@@ -484,12 +565,15 @@ namespace {
 
 class edited final : public workload {
 public:
-    edited(const recorded_graph& g, const std::vector<double>& factor) : m_graph(g), m_factor(factor) {}
+    edited(const recorded_graph& g, const std::vector<double>& factor, bool by_line)
+        : m_graph(g), m_factor(factor), m_by_line(by_line) {}
     step next(std::uint64_t task, std::uint64_t& place) const override {
+        const std::uint64_t here = place;
         step s = m_graph.next(task, place);
         if (s.what == step::kind::compute) {
             // A strand of no time at all would be no event.
-            const double time = static_cast<double>(s.value) * m_factor[m_graph.part_of(task)];
+            const double time = static_cast<double>(s.value) *
+                                m_factor[m_by_line ? m_graph.line_at(task, here) : m_graph.part_of(task)];
             s.value = std::max<moment>(static_cast<moment>(time), 1);
         }
         return s;
@@ -503,17 +587,54 @@ public:
 private:
     const recorded_graph& m_graph;
     const std::vector<double>& m_factor;
+    bool m_by_line;
 };
+
+[[nodiscard]] moment predicted_of(const edited& program, unsigned workers, const costs& price) {
+    setup how;
+    how.price = price;
+    how.workers = workers;
+    pilfer::balance::resolve(how.policy, nullptr);
+    return simulate(how, program).makespan;
+}
+
+/// " of f()", or " at x.cpp:12"
+[[nodiscard]] std::string where(const recorded_graph& g, std::uint64_t task, unsigned line) {
+    if (!g.lines()[line].file.empty()) {
+        return " at " + cut(g.line_names()[line]);
+    }
+    return g.part_of(task) == 0 ? "" : " of " + cut(g.parts()[g.part_of(task)]);
+}
 
 } // namespace
 
 moment predicted(const recorded_graph& g, unsigned workers, const costs& price,
                  const std::vector<double>& factor) {
-    setup how;
-    how.price = price;
-    how.workers = workers;
-    pilfer::balance::resolve(how.policy, nullptr);
-    return simulate(how, edited(g, factor)).makespan;
+    return predicted_of(edited(g, factor, false), workers, price);
+}
+
+moment predicted_by_line(const recorded_graph& g, unsigned workers, const costs& price,
+                         const std::vector<double>& factor) {
+    return predicted_of(edited(g, factor, true), workers, price);
+}
+
+moment line_figures::burdened(const costs& price) const noexcept {
+    // A theft: its owner takes the slow path, the thief searches. A resumption: a context is left and
+    // entered, and another core has written the count of its children.
+    const double ns = static_cast<double>(thefts) * (price.slow_path + price.steal_hit) +
+                      static_cast<double>(resumptions) * (2 * price.context_switch + price.remote_line);
+    return on_chain + from_ns(ns);
+}
+
+const line_figures* tiny_tasks(const graph_figures& f, const costs& price) {
+    const line_figures* most = nullptr;
+    for (const line_figures& l : f.lines) {
+        const bool tiny = l.tasks > 100 && to_ns(l.work) < price.steal_hit * static_cast<double>(l.tasks);
+        if (tiny && (most == nullptr || l.tasks > most->tasks)) {
+            most = &l;
+        }
+    }
+    return most;
 }
 
 diagnosis diagnose(const recorded_graph& g, const graph_figures& f, const simulated_run& run,
@@ -524,10 +645,14 @@ diagnosis diagnose(const recorded_graph& g, const graph_figures& f, const simula
     }
     const double task_ns = f.tasks == 0 ? 0 : to_ns(f.work) / static_cast<double>(f.tasks);
     if (f.tasks > 100 && task_ns < price.steal_hit) {
+        const line_figures* const most = tiny_tasks(f, price);
+        const bool known = most != nullptr && !g.lines()[most->line].file.empty();
+        const std::string line = known ? " forked at " + cut(g.line_names()[most->line]) : "";
+        const double line_ns = known ? to_ns(most->work) / static_cast<double>(most->tasks) : task_ns;
         return {cause::tiny,
-                fmt::format("Tiny tasks hold it back: a task computes {} on average, a fork costs about {} "
+                fmt::format("Tiny tasks hold it back: a task{} computes {} on average, a fork costs about {} "
                             "and a theft {}.",
-                            time_text(task_ns), time_text(price.spawn), time_text(price.steal_hit))};
+                            line, time_text(line_ns), time_text(price.spawn), time_text(price.steal_hit))};
     }
     const double speedup = run.speedup();
     const auto longest = std::max_element(f.chain.begin(), f.chain.end(),
@@ -545,14 +670,16 @@ diagnosis diagnose(const recorded_graph& g, const graph_figures& f, const simula
         return {cause::serial,
                 fmt::format(
                     "A serial part holds it back: task {}{} computes {} alone, {} of the longest chain, {}",
-                    longest->task,
-                    g.part_of(longest->task) == 0 ? "" : " of " + cut(g.parts()[g.part_of(longest->task)]),
-                    time_text(to_ns(longest->time)), percent(alone), so)};
+                    longest->task, where(g, longest->task, longest->line), time_text(to_ns(longest->time)),
+                    percent(alone), so)};
     }
-    return {cause::little,
-            fmt::format("Too few tasks at once hold it back: {:.1f} could run on average, and "
-                        "the longest chain takes {} of {} of work, {}",
-                        f.parallelism(), time_text(to_ns(f.span)), time_text(to_ns(f.work)), so)};
+    return {cause::little, fmt::format("Too few tasks at once hold it back: {:.1f} could run on average, and "
+                                       "the longest chain takes {} of {} of work{}, {}",
+                                       f.parallelism(), time_text(to_ns(f.span)), time_text(to_ns(f.work)),
+                                       f.lines.empty() || g.lines()[f.lines.front().line].file.empty()
+                                           ? ""
+                                           : ", most of it at " + cut(g.line_names()[f.lines.front().line]),
+                                       so)};
 }
 
 } // namespace study

@@ -37,6 +37,19 @@ struct waits_of {
     std::uint64_t idle = 0;    ///< Nanoseconds of workers without a task meanwhile. Locks only.
 };
 
+/// The waits at one line for one reason.
+struct waits_at {
+    unsigned place = 0; ///< An index of recorded_trace::places.
+    std::string reason;
+    bool lock = false;
+    std::uint64_t waits = 0;
+    std::uint64_t total = 0;   ///< Nanoseconds.
+    std::uint64_t longest = 0; ///< Nanoseconds.
+    /// Of a lock: how long tasks that got it here held it while others waited. Nanoseconds, by the moments at
+    /// which waiters got it one after another. A task that got it without a wait is not known.
+    std::uint64_t held = 0;
+};
+
 struct use_of_worker {
     std::uint64_t busy = 0, asleep = 0, searching = 0; ///< Nanoseconds.
     std::uint64_t slices = 0;
@@ -50,6 +63,7 @@ struct trace_figures {
     std::array<std::uint64_t, kinds_of_lack> idle{}; ///< Nanoseconds of all workers together.
     std::uint64_t busy = 0;                          ///< Likewise.
     std::vector<waits_of> waits;                     ///< The longest total first.
+    std::vector<waits_at> lines;                     ///< The longest total first.
     /// Averages of equal stretches of time.
     std::vector<double> busy_curve, lock_curve, wait_curve;
     std::uint64_t slices = 0;
@@ -61,13 +75,31 @@ struct link {
     std::uint64_t task = 0;
     moment begin = 0; ///< If there were a worker for each task.
     moment time = 0;
+    unsigned line = 0; ///< An index of recorded_graph::lines().
+};
+
+/// What tasks do from a line on, to their next fork or wait. A task begins at the line that forks it.
+struct line_figures {
+    unsigned line = 0;       ///< An index of recorded_graph::lines().
+    std::uint64_t tasks = 0; ///< Forked there.
+    std::uint64_t strands = 0;
+    moment work = 0;
+    moment on_chain = 0;
+    std::uint64_t thefts = 0, resumptions = 0; ///< On the chain, if each fork on it were stolen.
+    std::uint64_t waits = 0;
+    moment waited = 0; ///< If there were a worker for each task.
+
+    /// Its time on the chain with what thefts and resumptions cost.
+    [[nodiscard]] moment burdened(const costs& price) const noexcept;
 };
 
 struct graph_figures {
     std::uint64_t tasks = 0; ///< Without task 0, which is the threads outside.
     std::uint64_t strands = 0;
     moment work = 0, span = 0;
-    std::vector<link> chain;         ///< In the order of time. Neighbours of one task are one link.
+    std::vector<link> chain; ///< In the order of time. Neighbours of one task and line are one link.
+    std::vector<line_figures>
+        lines; ///< The longest on the chain first; lines without a task or a wait are left out.
     std::vector<double> ready_curve; ///< Tasks that could run, averages of equal stretches of the span.
     [[nodiscard]] double parallelism() const noexcept {
         return span == 0 ? 1 : static_cast<double>(work) / static_cast<double>(span);
@@ -95,6 +127,8 @@ struct diagnosis {
     cause what = cause::nothing;
     std::string sentence;
 };
+/// The line that forks the most tasks that compute for less than a theft takes; null: there is none.
+[[nodiscard]] const line_figures* tiny_tasks(const graph_figures& f, const costs& price);
 [[nodiscard]] diagnosis diagnose(const recorded_trace& t, const trace_figures& f);
 [[nodiscard]] diagnosis diagnose(const recorded_graph& g, const graph_figures& f, const simulated_run& run,
                                  const costs& price);
@@ -112,6 +146,10 @@ struct part_figures {
 /// The makespan with the runtime's default policies if each part's strands took `factor[part]` of their time.
 [[nodiscard]] moment predicted(const recorded_graph& g, unsigned workers, const costs& price,
                                const std::vector<double>& factor);
+
+/// The same if the strands of each line took `factor[line]` of their time.
+[[nodiscard]] moment predicted_by_line(const recorded_graph& g, unsigned workers, const costs& price,
+                                       const std::vector<double>& factor);
 
 /// A time for people: three digits or more, with a unit.
 [[nodiscard]] std::string time_text(double ns);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdint>
 #include <fstream>
@@ -18,6 +19,7 @@ namespace {
 
 constexpr std::uint64_t most_tasks = std::uint64_t{1} << 31;
 constexpr std::uint64_t most_functions = 1'000'000;
+constexpr std::uint64_t most_places = std::uint64_t{1} << 24;
 // All tasks together: a hundred days. More picoseconds than a moment holds are less than twice as many.
 constexpr std::uint64_t most_ns = 10'000'000'000'000'000;
 
@@ -25,9 +27,10 @@ constexpr std::uint64_t most_ns = 10'000'000'000'000'000;
 class graph final : public recorded_graph {
 public:
     graph(std::vector<step> steps, std::vector<std::uint64_t> begins, moment work,
-          std::vector<std::string> parts, std::vector<unsigned> part_of)
-        : recorded_graph(std::move(parts), std::move(part_of)), m_steps(std::move(steps)),
-          m_begins(std::move(begins)), m_work(work) {}
+          std::vector<std::string> parts, std::vector<unsigned> part_of, std::vector<source_line> lines,
+          std::vector<unsigned> line_of)
+        : recorded_graph(std::move(parts), std::move(part_of), std::move(lines)), m_steps(std::move(steps)),
+          m_begins(std::move(begins)), m_work(work), m_line_of(std::move(line_of)) {}
 
     step next(std::uint64_t task, std::uint64_t& place) const override {
         return m_steps[m_begins[task] + place++];
@@ -37,11 +40,15 @@ public:
     }
     [[nodiscard]] std::uint64_t awaitable() const override { return m_begins.size(); }
     [[nodiscard]] moment work() const override { return m_work; }
+    [[nodiscard]] unsigned line_at(std::uint64_t task, std::uint64_t place) const override {
+        return m_line_of.empty() ? 0 : m_line_of[m_begins[task] + place];
+    }
 
 private:
     std::vector<step> m_steps;
     std::vector<std::uint64_t> m_begins;
     moment m_work;
+    std::vector<unsigned> m_line_of; // of each step; empty: no lines
 };
 
 /// The user's function in the name of one of the library's templates, as in
@@ -91,8 +98,13 @@ public:
     reader(std::istream& in, const std::string& name) : m_in(in), m_name(name) {}
 
     [[nodiscard]] std::unique_ptr<recorded_graph> read() {
-        if (!next_line() || m_line != "pilfer-graph 1") {
-            fail("the first line must be 'pilfer-graph 1'");
+        constexpr std::string_view head = "pilfer-graph ";
+        if (!next_line() || !m_line.starts_with(head)) {
+            fail("the first line must be 'pilfer-graph 2' or 'pilfer-graph 1'");
+        }
+        m_version = number(std::string_view(m_line).substr(head.size()), UINT32_MAX);
+        if (m_version < 1 || m_version > 2) {
+            fail(fmt::format("version {} of the format is not known: this command reads 1 and 2", m_version));
         }
         while (next_line()) {
             if (m_line.empty() || m_line[0] == '#') {
@@ -120,16 +132,33 @@ public:
                 }
                 continue;
             }
+            if (first == "line" && m_version >= 2) {
+                const std::uint64_t place = number(word(rest), most_places);
+                const auto line = static_cast<unsigned>(number(word(rest), UINT32_MAX));
+                source_line l = line == 0 ? source_line{"", 0, one_line(short_name(rest))}
+                                          : source_line{one_line(std::string(rest)), line, ""};
+                if (line != 0 && rest.empty()) {
+                    fail("a line of the source needs a file");
+                }
+                if (place == 0 || !m_places.try_emplace(place, std::move(l)).second) {
+                    fail(place == 0 ? "places are counted from 1"
+                                    : fmt::format("a second line for place {}", place));
+                }
+                continue;
+            }
             task(number(first, most_tasks - 1), rest);
         }
         fail("the file ends without 'end N': it is not complete");
     }
 
 private:
+    /// The place of the steps before the first fork or wait of a task.
+    static constexpr std::uint32_t place_of_fork = UINT32_MAX;
     struct seen {
         std::uint64_t begin = UINT64_MAX; // The line of its begin; UINT64_MAX: none yet.
         std::uint64_t line = 0;           // The line of its first mention.
         std::uint64_t function = 0;
+        std::uint64_t place = 0; // of its fork
         bool forked = false;
     };
 
@@ -180,6 +209,13 @@ private:
             fail(fmt::format("a second line for task {}", t));
         }
         of(t).begin = m_steps.size();
+        std::uint64_t place = place_of_fork;
+        const auto put = [&](const step& s) {
+            m_steps.push_back(s);
+            if (m_version >= 2) {
+                m_place_of.push_back(static_cast<std::uint32_t>(place));
+            }
+        };
         while (!rest.empty()) {
             const std::string_view w = word(rest);
             if (w.empty()) {
@@ -191,27 +227,30 @@ private:
                     fail("a function must be the first word of its task");
                 }
                 m_seen[t].function = number(w.substr(1), most_functions);
+            } else if (sign == ':' && m_version >= 2) {
+                place = number(w.substr(1), most_places);
             } else if (sign == '+' || sign == '>') {
                 const std::uint64_t child = number(w.substr(1), most_tasks - 1);
                 if (child == 0 || std::exchange(of(child).forked, true)) {
                     fail(child == 0 ? "task 0 is the root and cannot be forked"
                                     : fmt::format("task {} is forked twice", child));
                 }
-                m_steps.push_back({sign == '+' ? step::kind::fork : step::kind::spawn, child});
+                of(child).place = place;
+                put({sign == '+' ? step::kind::fork : step::kind::spawn, child});
             } else if (sign == '-') {
                 const std::uint64_t child = number(w.substr(1), most_tasks - 1);
                 (void)of(child);
-                m_steps.push_back({step::kind::await, child});
+                put({step::kind::await, child});
             } else {
                 const moment time = number(w, most_ns) * 1000;
                 if (time > most_ns * 1000 - m_work) {
                     fail(fmt::format("all tasks together compute for more than {} ns", most_ns));
                 }
                 m_work += time;
-                m_steps.push_back({step::kind::compute, time});
+                put({step::kind::compute, time});
             }
         }
-        m_steps.push_back({step::kind::end});
+        put({step::kind::end});
     }
     [[nodiscard]] std::unique_ptr<recorded_graph> finish(std::uint64_t tasks) {
         if (tasks != m_seen.size()) {
@@ -251,8 +290,49 @@ private:
             }
             part_of.push_back(at->second);
         }
+        std::vector<source_line> lines;
+        std::vector<unsigned> line_of = lines_of_steps(begins, lines);
         return std::make_unique<graph>(std::move(m_steps), std::move(begins), m_work, std::move(parts),
-                                       std::move(part_of));
+                                       std::move(part_of), std::move(lines), std::move(line_of));
+    }
+    /// Several places may be on one line, and a task begins at the place of its fork.
+    [[nodiscard]] std::vector<unsigned> lines_of_steps(const std::vector<std::uint64_t>& begins,
+                                                       std::vector<source_line>& lines) const {
+        lines = {{}};
+        if (m_version < 2) {
+            return {};
+        }
+        std::map<source_line, unsigned> numbers = {{{}, 0}};
+        std::map<std::uint64_t, unsigned> line_of_place = {{0, 0}};
+        for (const auto& [place, line] : m_places) {
+            const auto [at, is_new] = numbers.try_emplace(line, static_cast<unsigned>(lines.size()));
+            if (is_new) {
+                lines.push_back(line);
+            }
+            line_of_place.emplace(place, at->second);
+        }
+        std::vector<unsigned> all;
+        all.reserve(m_place_of.size());
+        for (const std::uint32_t place : m_place_of) {
+            all.push_back(place == place_of_fork ? 0 : line(line_of_place, place));
+        }
+        for (std::uint64_t t = 0; t < begins.size(); ++t) {
+            const unsigned forked_at = line(line_of_place, m_seen[t].place);
+            for (std::uint64_t i = begins[t]; m_place_of[i] == place_of_fork; ++i) {
+                all[i] = forked_at;
+                if (m_steps[i].what == step::kind::end) {
+                    break;
+                }
+            }
+        }
+        return all;
+    }
+    [[nodiscard]] unsigned line(const std::map<std::uint64_t, unsigned>& lines, std::uint64_t place) const {
+        const auto at = lines.find(place);
+        if (at == lines.end()) {
+            fail(fmt::format("place {} has no line", place));
+        }
+        return at->second;
     }
 
     std::istream& m_in;
@@ -262,10 +342,17 @@ private:
     std::vector<seen> m_seen;
     std::map<std::uint64_t, std::string> m_names;
     std::vector<step> m_steps;
+    std::uint64_t m_version = 1;
+    std::map<std::uint64_t, source_line> m_places;
+    std::vector<std::uint32_t> m_place_of; // of each step
     moment m_work = 0;
 };
 
 } // namespace
+
+bool recorded_graph::has_lines() const noexcept {
+    return std::any_of(m_lines.begin(), m_lines.end(), [](const source_line& l) { return !l.file.empty(); });
+}
 
 std::unique_ptr<recorded_graph> read_graph(std::istream& in, const std::string& name) {
     return reader(in, name).read();

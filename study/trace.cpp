@@ -27,6 +27,7 @@ struct turn {
     unsigned reason;
     std::uint64_t object;
     unsigned worker;
+    std::uint64_t place;
 };
 
 [[nodiscard]] doing kind_of(std::string_view name, bool idle, bool cut) {
@@ -53,7 +54,7 @@ struct turn {
 struct trace_event {
     std::string phase, name, category, awaited;
     double us = -1;
-    std::uint64_t track = 0, object = 0, context = 0;
+    std::uint64_t track = 0, object = 0, context = 0, place = 0;
 };
 
 class trace_builder {
@@ -92,11 +93,14 @@ public:
             close(worker, now);
             o.stack.pop_back();
             if (e.context != 0 && !e.awaited.empty()) {
-                m_contexts[e.context].waited.push_back({now, reason(e.awaited), e.object, worker});
+                m_contexts[e.context].waited.push_back({now, reason(e.awaited), e.object, worker, e.place});
             }
         }
     }
-    [[nodiscard]] recorded_trace finish(std::uint64_t duration, std::uint64_t overwritten) {
+    [[nodiscard]] recorded_trace finish(std::uint64_t duration, std::uint64_t overwritten,
+                                        std::vector<source_line> places) {
+        m_trace.places = std::move(places);
+        m_trace.places.insert(m_trace.places.begin(), source_line());
         for (unsigned w = 0; w < m_open.size(); ++w) {
             if (!m_open[w].stack.empty()) {
                 throw std::runtime_error(fmt::format("worker {} has a slice without an end", w));
@@ -175,7 +179,11 @@ private:
             } else if (last) {
                 end = m_trace.duration; // it still waits
             }
-            m_trace.waits.push_back({w.when, end, w.reason, w.object, w.worker});
+            if (w.place >= m_trace.places.size()) {
+                throw std::runtime_error(fmt::format("a wait is at place {}, which has no line", w.place));
+            }
+            m_trace.waits.push_back(
+                {w.when, end, w.reason, w.object, w.worker, static_cast<unsigned>(w.place)});
         }
     }
 
@@ -193,7 +201,7 @@ public:
         if (!m_has_events || !m_has_data) {
             throw std::runtime_error("it is no trace of pilfer: it lacks 'traceEvents' or 'otherData'");
         }
-        return m_builder.finish(m_duration, m_overwritten);
+        return m_builder.finish(m_duration, m_overwritten, std::move(m_places));
     }
     std::string error;
 
@@ -204,6 +212,18 @@ public:
     bool number_float(number_float_t x, const string_t&) override { return put(x); }
     bool string(string_t& text) override {
         if (!m_in_events) {
+            if (m_has_data && m_key == "format" && text != "pilfer-trace 2") {
+                throw std::runtime_error(fmt::format(
+                    "the format '{}' is not known: this command reads 'pilfer-trace 2' and older ones",
+                    text));
+            }
+            if (!m_places.empty() && m_in_places) {
+                if (m_key == "file") {
+                    m_places.back().file = one_line(text);
+                } else if (m_key == "function") {
+                    m_places.back().function = one_line(text);
+                }
+            }
             return true;
         }
         if (m_depth == event_depth) {
@@ -232,6 +252,8 @@ public:
         }
         if (++m_depth == event_depth && m_in_events) {
             m_event = trace_event();
+        } else if (m_in_places) {
+            m_places.emplace_back();
         }
         return true;
     }
@@ -246,10 +268,12 @@ public:
             m_has_events = true;
             m_in_events = true;
         }
+        m_in_places = m_has_data && !m_in_events && m_key == "places";
         ++m_depth;
         return true;
     }
     bool end_array() override {
+        m_in_places = false;
         if (--m_depth == 1) {
             m_in_events = false;
         }
@@ -276,7 +300,11 @@ private:
                 m_event.object = whole(n);
             } else if (m_key == "context") {
                 m_event.context = whole(n);
+            } else if (m_key == "place") {
+                m_event.place = whole(n);
             }
+        } else if (m_in_places && m_key == "line" && !m_places.empty()) {
+            m_places.back().line = static_cast<unsigned>(std::min<std::uint64_t>(whole(n), UINT32_MAX));
         } else if (m_has_data && m_key == "duration_ns") {
             m_duration = std::min(whole(n), static_cast<std::uint64_t>(most_us * 1000));
         } else if (m_has_data && m_key == "overwritten") {
@@ -296,6 +324,8 @@ private:
     bool m_in_events = false;
     bool m_has_events = false;
     bool m_has_data = false;
+    bool m_in_places = false;
+    std::vector<source_line> m_places;
     std::uint64_t m_duration = 0;
     std::uint64_t m_overwritten = 0;
 };

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "lines.hpp"
+
 namespace study {
 
 /// The state of a worker. In all other time it looks for work.
@@ -34,6 +36,7 @@ struct recorded_wait {
     unsigned reason = 0;      ///< An index of recorded_trace::reasons.
     std::uint64_t object = 0; ///< Identifies the awaited object; 0: there is none.
     unsigned worker = 0;      ///< On which it suspended.
+    unsigned place = 0;       ///< An index of recorded_trace::places.
 };
 
 struct recorded_trace {
@@ -41,9 +44,11 @@ struct recorded_trace {
     std::vector<std::vector<slice>> workers;
     std::vector<recorded_wait> waits; ///< In the order of their begins.
     std::vector<std::string> reasons; ///< As in "waits for ...".
-    std::uint64_t tasks = 0;          ///< Begins of tasks that the trace shows.
-    std::uint64_t overwritten = 0;    ///< Events that the rings have lost.
-    std::uint64_t duration = 0;       ///< Nanoseconds from the pool's start to the writing of the trace.
+    std::vector<source_line>
+        places;                    ///< Where tasks waited. The first one stands for those that are not known.
+    std::uint64_t tasks = 0;       ///< Begins of tasks that the trace shows.
+    std::uint64_t overwritten = 0; ///< Events that the rings have lost.
+    std::uint64_t duration = 0;    ///< Nanoseconds from the pool's start to the writing of the trace.
 };
 
 /// Throws std::runtime_error "NAME: what" if the text is no trace of pilfer, or is not complete.

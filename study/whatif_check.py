@@ -24,7 +24,7 @@ def output(*words, **environment):
 
 def predicted(tool, graph, workers):
     """Of each function: the time if it were twice as fast, as a share of the time before."""
-    said = json.loads(output(tool, "whatif", "--json", "--workers", "1", "--rank-on", str(workers), graph))
+    said = json.loads(output(tool, "whatif", "--functions", "--json", "--workers", "1", "--rank-on", str(workers), graph))
     shares = {}
     for name in FUNCTIONS:
         parts = [p for p in said["parts"] if f"::{name}(" in p["function"] or p["function"].startswith(f"{name}(")]

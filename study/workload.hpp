@@ -52,6 +52,9 @@ public:
     [[nodiscard]] virtual arrival arrives(std::uint64_t k, unsigned workers) const;
     /// Tasks with a number lower than this may be awaited.
     [[nodiscard]] virtual std::uint64_t awaitable() const { return 0; }
+    /// The line of the source at which the action of `task` at `place` was reached: an index of
+    /// recorded_graph::lines(). 0: not known.
+    [[nodiscard]] virtual unsigned line_at(std::uint64_t, std::uint64_t) const { return 0; }
     /// Picoseconds on one worker without any costs: the sum of all that is computed. Runs through all of it.
     [[nodiscard]] virtual moment work() const = 0;
 };

@@ -26,6 +26,8 @@
 #include "commands.hpp"
 #include "program.hpp"
 #include "study/costs.hpp"
+#include "study/diagnosis.hpp"
+#include "study/lines.hpp"
 
 namespace tools {
 namespace {
@@ -108,11 +110,24 @@ struct pool_file {
     return all;
 }
 
+/// What tasks do from a line on, to their next fork or wait.
+struct line_profile {
+    study::source_line line;
+    std::uint64_t work_ns = 0, chain_ns = 0, burden_ns = 0, tasks = 0, strands = 0, waits = 0, waited_ns = 0;
+
+    /// 0: the line is not on the longest chain.
+    [[nodiscard]] double burdened_parallelism() const {
+        std::uint64_t const all = chain_ns + burden_ns;
+        return all == 0 ? 0 : static_cast<double>(work_ns) / static_cast<double>(all);
+    }
+};
+
 struct pool_profile {
     long process = 0;
     bool ended = false;
     std::uint64_t workers_asked = 0;
     pilfer::work_span figures;
+    std::vector<line_profile> lines; ///< The longest on the burdened chain first.
 };
 
 [[nodiscard]] pool_profile read(pool_file const& file) {
@@ -124,8 +139,12 @@ struct pool_profile {
         return p; // opened when the pool began; written at its end
     }
     auto const json = nlohmann::json::parse(text);
-    if (json.at("format") != "pilfer-profile 1") {
-        throw std::runtime_error("the program is linked with another version of pilfer");
+    std::string const format = json.at("format").get<std::string>();
+    if (format != "pilfer-profile 2" && format != "pilfer-profile 1") {
+        throw std::runtime_error(
+            fmt::format("the program is linked with another version of pilfer: it has written "
+                        "'{}', and this command reads 'pilfer-profile 1' and 2",
+                        format));
     }
     auto const number = [&json](char const* name) { return json.at(name).get<std::uint64_t>(); };
     p.ended = true;
@@ -140,6 +159,25 @@ struct pool_profile {
     p.figures.strands = number("strands");
     p.figures.span_strands = number("span_strands");
     p.figures.complete = json.at("complete").get<bool>();
+    if (format == "pilfer-profile 1") {
+        return p;
+    }
+    for (auto const& row : json.at("lines")) {
+        auto const n = [&row](char const* name) { return row.at(name).get<std::uint64_t>(); };
+        p.lines.push_back({{row.at("file").get<std::string>(), row.at("line").get<unsigned>(),
+                            row.at("function").get<std::string>()},
+                           n("work_ns"),
+                           n("chain_ns"),
+                           n("burden_ns"),
+                           n("tasks"),
+                           n("strands"),
+                           n("waits"),
+                           n("waited_ns")});
+    }
+    std::sort(p.lines.begin(), p.lines.end(), [](line_profile const& a, line_profile const& b) {
+        return std::tuple(b.chain_ns + b.burden_ns, b.work_ns, a.line) <
+               std::tuple(a.chain_ns + a.burden_ns, a.work_ns, b.line);
+    });
     return p;
 }
 
@@ -148,6 +186,24 @@ struct pool_profile {
 }
 
 constexpr std::array<unsigned, 7> curve = {1, 2, 4, 8, 16, 32, 64};
+
+[[nodiscard]] nlohmann::json lines_as_json(pool_profile const& p) {
+    nlohmann::json all = nlohmann::json::array();
+    for (auto const& l : p.lines) {
+        all.push_back({{"file", l.line.file},
+                       {"line", l.line.line},
+                       {"function", l.line.function},
+                       {"work_ns", l.work_ns},
+                       {"chain_ns", l.chain_ns},
+                       {"burden_ns", l.burden_ns},
+                       {"burdened_parallelism", l.burdened_parallelism()},
+                       {"tasks", l.tasks},
+                       {"strands", l.strands},
+                       {"waits", l.waits},
+                       {"waited_ns", l.waited_ns}});
+    }
+    return all;
+}
 
 [[nodiscard]] nlohmann::json as_json(pool_profile const& p) {
     auto const& f = p.figures;
@@ -172,7 +228,8 @@ constexpr std::array<unsigned, 7> curve = {1, 2, 4, 8, 16, 32, 64};
             {"strands", f.strands},
             {"span_strands", f.span_strands},
             {"average_strand_ns", average_strand(f)},
-            {"speedup", std::move(speedup)}};
+            {"speedup", std::move(speedup)},
+            {"lines", lines_as_json(p)}};
 }
 
 /// Three digits and more, in the unit that needs the fewest zeros.
@@ -186,6 +243,65 @@ constexpr std::array<unsigned, 7> curve = {1, 2, 4, 8, 16, 32, 64};
     return fmt::format("{:.0f} ns", ns);
 }
 [[nodiscard]] std::string time(std::uint64_t ns) { return time(static_cast<double>(ns)); }
+
+/// Lines with less of everything than this are left out.
+constexpr double least_share_of_line = 0.001;
+constexpr std::size_t most_lines = 20;
+
+[[nodiscard]] std::string lines_as_text(pool_profile const& p) {
+    double const work = static_cast<double>(std::max<std::uint64_t>(p.figures.work_ns, 1));
+    double const span = static_cast<double>(std::max<std::uint64_t>(p.figures.span_ns, 1));
+    std::vector<study::source_line> lines;
+    std::transform(p.lines.begin(), p.lines.end(), std::back_inserter(lines),
+                   [](auto const& l) { return l.line; });
+    auto const names = study::line_names(lines);
+    std::string text =
+        "\n  of chain   of work   burdened par.     tasks     average     waits      waited   line\n";
+    line_profile const* tiny = nullptr;
+    std::string tiny_name;
+    std::size_t shown = 0;
+    std::size_t left = 0;
+    for (std::size_t i = 0; i < p.lines.size(); ++i) {
+        auto const& l = p.lines[i];
+        auto const average = l.tasks == 0 ? 0 : static_cast<double>(l.work_ns) / static_cast<double>(l.tasks);
+        if (l.tasks > 100 && average < static_cast<double>(p.figures.theft_ns) &&
+            (tiny == nullptr || l.tasks > tiny->tasks)) {
+            tiny = &l;
+            tiny_name = names[i];
+        }
+        double const of_work = static_cast<double>(l.work_ns) / work;
+        double const of_chain = static_cast<double>(l.chain_ns) / span;
+        bool const matters = std::max(of_work, of_chain) >= least_share_of_line ||
+                             static_cast<double>(l.waited_ns) / span >= least_share_of_line;
+        if (!matters || shown == most_lines) {
+            ++left;
+            continue;
+        }
+        ++shown;
+        text += fmt::format(
+            "  {:>6.1f} %  {:>6.1f} %   {:>13}{:>10}{:>12}{:>10}{:>12}   {}\n", 100 * of_chain, 100 * of_work,
+            l.chain_ns + l.burden_ns == 0 ? "-" : fmt::format("{:.2f}", l.burdened_parallelism()), l.tasks,
+            l.tasks == 0 ? "-" : study::time_text(average), l.waits,
+            l.waits == 0 ? "-" : study::time_text(static_cast<double>(l.waited_ns)), names[i]);
+    }
+    if (left != 0) {
+        text += fmt::format("  and {} further lines\n", left);
+    }
+    if (tiny != nullptr) {
+        text += fmt::format(
+            "\n  Tiny tasks: {} forks {} tasks of {} on average, and a theft costs {}.\n", tiny_name,
+            tiny->tasks,
+            study::time_text(static_cast<double>(tiny->work_ns) / static_cast<double>(tiny->tasks)),
+            time(p.figures.theft_ns));
+    }
+    bool const known = std::any_of(lines.begin(), lines.end(), [](auto const& l) { return !l.file.empty(); });
+    if (!known) {
+        text += "\n  Functions, because no line is known: the program has no debug information (-g), or "
+                "addr2line is "
+                "missing.\n";
+    }
+    return text;
+}
 
 [[nodiscard]] std::string as_text(pool_profile const& p) {
     if (!p.ended) {
@@ -207,6 +323,9 @@ constexpr std::array<unsigned, 7> curve = {1, 2, 4, 8, 16, 32, 64};
     for (unsigned const workers : curve) {
         text += fmt::format("  {:>7}   {:>17.2f}   {:>7.2f}\n", workers, f.least_speedup(workers),
                             f.most_speedup(workers));
+    }
+    if (!p.lines.empty()) {
+        text += lines_as_text(p);
     }
     if (p.workers_asked > 1) {
         text += fmt::format(

@@ -80,6 +80,7 @@ struct report {
     std::optional<study::trace_figures> trace;
     std::optional<study::graph_figures> graph;
     std::optional<study::simulated_run> run;
+    study::costs price;
     study::diagnosis said;
 };
 
@@ -91,6 +92,7 @@ struct report {
     }
     if (r.graph != nullptr) {
         study::costs const price = s.costs.empty() ? study::built_in_costs() : study::read_costs(s.costs);
+        all.price = price;
         try {
             all.graph = study::figures_of(*r.graph);
             all.run = study::simulate_run(*r.graph, s.workers, price);
@@ -244,6 +246,22 @@ void add_trace(json& data, study::recorded_trace const& t, study::trace_figures 
            "workers idle meanwhile"}},
          {"texts", {0}},
          {"rows", std::move(rows)}});
+    auto const names = study::line_names(t.places);
+    json lines = json::array();
+    for (auto const& w : f.lines) {
+        lines.push_back({names[w.place], w.reason, grouped(w.waits), ns_text(w.total), ns_text(w.longest),
+                         w.lock ? ns_text(w.held) : ""});
+    }
+    if (!lines.empty()) {
+        data["tables"].push_back(
+            {{"title", "Waits and locks by line"},
+             {"text", "Where tasks waited. Held: how long tasks that had waited for a lock at this line held "
+                      "it while "
+                      "others waited for it."},
+             {"columns", {"line", "waits for", "waits", "in total", "the longest", "held"}},
+             {"texts", {0, 1}},
+             {"rows", std::move(lines)}});
+    }
     json use = json::array();
     for (std::size_t i = 0; i < f.use.size(); ++i) {
         use.push_back({i, f.use[i].busy, f.use[i].searching, f.use[i].asleep, f.use[i].slices});
@@ -255,8 +273,39 @@ void add_trace(json& data, study::recorded_trace const& t, study::trace_figures 
                    {"rows", std::move(use)}};
 }
 
+[[nodiscard]] std::string parallelism(study::line_figures const& l, study::costs const& price) {
+    auto const chain = l.burdened(price);
+    return chain == 0 ? "-" : fmt::format("{:.2f}", static_cast<double>(l.work) / static_cast<double>(chain));
+}
+
+[[nodiscard]] json table_of_lines(study::recorded_graph const& g, study::graph_figures const& f,
+                                  study::costs const& price) {
+    json rows = json::array();
+    for (auto const& l : f.lines) {
+        if (rows.size() == 40) {
+            break;
+        }
+        rows.push_back({g.line_names()[l.line], ps_text(l.on_chain),
+                        percent(static_cast<double>(l.on_chain), static_cast<double>(f.span)),
+                        ps_text(l.work), percent(static_cast<double>(l.work), static_cast<double>(f.work)),
+                        parallelism(l, price), grouped(l.tasks),
+                        l.tasks == 0 ? "-" : ps_text(l.work / l.tasks), grouped(l.waits),
+                        l.waits == 0 ? "-" : ps_text(l.waited)});
+    }
+    return {
+        {"title", "Lines"},
+        {"text",
+         "What tasks do from a line on, to their next fork or wait. A task begins at the line that forks it. "
+         "Waited: if there were a worker for each task."},
+        {"columns",
+         {"line", "on the chain", "of the chain", "work", "of the work", "burdened parallelism", "tasks",
+          "a task", "waits", "waited"}},
+        {"texts", {0}},
+        {"rows", std::move(rows)}};
+}
+
 void add_graph(json& data, study::recorded_graph const& g, study::graph_figures const& f,
-               study::simulated_run const& run) {
+               study::simulated_run const& run, study::costs const& price) {
     data["tiles"].push_back({"work", ps_text(f.work)});
     data["tiles"].push_back({"longest chain (span)", ps_text(f.span)});
     data["tiles"].push_back({"parallelism: work / span", fmt::format("{:.1f}", f.parallelism())});
@@ -311,7 +360,7 @@ void add_graph(json& data, study::recorded_graph const& g, study::graph_figures 
     json rows = json::array();
     for (std::size_t i = 0; i < shown && (i == 0 || longest[i].time >= f.span / 1'000); ++i) {
         rows.push_back({std::to_string(longest[i].task), g.parts()[g.part_of(longest[i].task)],
-                        ps_text(longest[i].begin), ps_text(longest[i].time),
+                        g.line_names()[longest[i].line], ps_text(longest[i].begin), ps_text(longest[i].time),
                         percent(static_cast<double>(longest[i].time), static_cast<double>(f.span))});
     }
     data["chain"] = {
@@ -322,9 +371,12 @@ void add_graph(json& data, study::recorded_graph const& g, study::graph_figures 
         {"duration", study::to_ns(f.span)},
         {"links", std::move(links)},
         {"rowsText", fmt::format("The longest of {} stretches:", grouped(f.chain.size()))},
-        {"columns", {"task", "function", "begins at", "computes", "of the chain"}},
-        {"texts", {1}},
+        {"columns", {"task", "function", "from line", "begins at", "computes", "of the chain"}},
+        {"texts", {1, 2}},
         {"rows", std::move(rows)}};
+    if (g.has_lines()) {
+        data["tables"].push_back(table_of_lines(g, f, price));
+    }
     json parts = json::array();
     for (auto const& p : study::parts_of(g, f)) {
         if (parts.size() == 20) {
@@ -374,6 +426,15 @@ void add_graph(json& data, study::recorded_graph const& g, study::graph_figures 
                                     ns_text(w.total), ns_text(w.longest));
             }
         }
+        if (!f.lines.empty()) {
+            auto const names = study::line_names(r.trace->places);
+            text += "\n     waits     in total  the longest         held   waits for, line\n";
+            for (auto const& w : f.lines) {
+                text +=
+                    fmt::format("  {:>8}{:>13}{:>13}{:>13}   {}, {}\n", w.waits, ns_text(w.total),
+                                ns_text(w.longest), w.lock ? ns_text(w.held) : "", w.reason, names[w.place]);
+            }
+        }
         if (r.trace->overwritten != 0) {
             text += fmt::format("  {} events were overwritten\n", r.trace->overwritten);
         }
@@ -384,6 +445,22 @@ void add_graph(json& data, study::recorded_graph const& g, study::graph_figures 
                             r.graph_file, f.tasks, ps_text(f.work), ps_text(f.span), f.parallelism());
         text += fmt::format("  {} workers, simulated: {:.2f} times as fast as one\n", all.run->workers,
                             all.run->speedup());
+        if (r.graph->has_lines()) {
+            text +=
+                "\n  of chain   of work   burdened par.     tasks      a task     waits      waited   line\n";
+            std::size_t shown = 0;
+            for (auto const& l : f.lines) {
+                if (++shown > 20) {
+                    break;
+                }
+                text += fmt::format("{:>10}{:>10}{:>16}{:>10}{:>12}{:>10}{:>12}   {}\n",
+                                    percent(static_cast<double>(l.on_chain), static_cast<double>(f.span)),
+                                    percent(static_cast<double>(l.work), static_cast<double>(f.work)),
+                                    parallelism(l, all.price), l.tasks,
+                                    l.tasks == 0 ? "-" : ps_text(l.work / l.tasks), l.waits,
+                                    l.waits == 0 ? "-" : ps_text(l.waited), r.graph->line_names()[l.line]);
+            }
+        }
     }
     return text;
 }
@@ -403,7 +480,7 @@ void add_graph(json& data, study::recorded_graph const& g, study::graph_figures 
         add_trace(data, *r.trace, *all.trace);
     }
     if (all.graph) {
-        add_graph(data, *r.graph, *all.graph, *all.run);
+        add_graph(data, *r.graph, *all.graph, *all.run, all.price);
     }
     return view_page(all.said.sentence, data);
 }

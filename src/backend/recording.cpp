@@ -32,6 +32,23 @@ template <class T>
     return reinterpret_cast<profile::key>(object);
 }
 
+/// The stack of the running task ends at the record of its context.
+[[nodiscard]] profile::spot spot_of(const trace::frame& from, const worker* w) noexcept {
+    const activation* const a = w != nullptr ? w->current.load(rlx) : nullptr;
+    return {from, a != nullptr ? reinterpret_cast<std::uintptr_t>(a->ctx) : 0};
+}
+
+/// The return address into the function that spawns, whose rest was announced; null: not known. A call on the
+/// child's stack is the first word there. The continuation's own address is that of code out of line, which
+/// has no line.
+PILFER_NO_SANITIZE [[nodiscard]] const void* spawner([[maybe_unused]] task_word rest) noexcept {
+#if defined(PILFER_ISA_X86_64)
+    return static_cast<const void* const*>(reinterpret_cast<const continuation*>(rest & ~kind_mask)->top)[-1];
+#else
+    return nullptr;
+#endif
+}
+
 } // namespace
 
 recording::recording(team& t, const recording_files& files)
@@ -40,7 +57,8 @@ recording::recording(team& t, const recording_files& files)
       m_graph_file(file_of(trace::of_graph, files.graph)),
       m_recorder(
           std::make_shared<profile::recorder>(m_graph_file != nullptr ? &m_graph_file->stream() : nullptr,
-                                              profile::burden_from(std::getenv("PILFER_PROFILE_BURDEN")))) {}
+                                              profile::burden_from(std::getenv("PILFER_PROFILE_BURDEN")),
+                                              m_profile_file != nullptr || m_graph_file != nullptr)) {}
 
 recording::~recording() = default;
 
@@ -54,9 +72,10 @@ bool recording::announce(scheduler& w, task_word task, way may) noexcept {
     if (!announced) {
         m_recorder->go_on();
     } else if ((task & kind_mask) == kind_continuation) {
-        m_recorder->spawned(task);
+        m_recorder->spawned(task, spawner(task), spot_of(PILFER_CALLER, &w));
     } else {
-        m_recorder->forked(task & ~kind_mask, code_of(reinterpret_cast<spark*>(task & ~kind_mask)));
+        m_recorder->forked(task & ~kind_mask, code_of(reinterpret_cast<spark*>(task & ~kind_mask)),
+                           spot_of(PILFER_CALLER, &w));
     }
     return announced;
 }
@@ -91,9 +110,9 @@ void recording::run_blocking(scheduler& w, blocking_job& job) noexcept {
 void recording::queue(submission& s, priority level, origin from) noexcept {
     const profile::key self = key_of(static_cast<const spark*>(&s));
     if (from == origin::caller && m_team.here() != nullptr) {
-        m_recorder->submitted(self, code_of(&s));
+        m_recorder->submitted(self, code_of(&s), spot_of(PILFER_CALLER, this_worker()));
     } else {
-        m_recorder->submitted_outside(self, code_of(&s));
+        m_recorder->submitted_outside(self, code_of(&s), {PILFER_CALLER});
     }
     work_stealing::queue(s, level, from);
 }
@@ -117,9 +136,13 @@ void recording::task_returns(scheduler& w, void* left) noexcept {
 
 void recording::root_ends() noexcept { m_recorder->root_ended(); }
 void recording::child_ends(const void* scope) noexcept { m_recorder->child_ended(key_of(scope)); }
-void recording::synced(const void* scope) noexcept { m_recorder->synced(key_of(scope)); }
+void recording::synced(const void* scope) noexcept {
+    m_recorder->synced(key_of(scope), spot_of(PILFER_CALLER, this_worker()));
+}
 void recording::synced_outside(const void* scope) noexcept { m_recorder->synced_outside(key_of(scope)); }
-void recording::joined(const spark* branch) noexcept { m_recorder->joined(key_of(branch)); }
+void recording::joined(const spark* branch) noexcept {
+    m_recorder->joined(key_of(branch), spot_of(PILFER_CALLER, this_worker()));
+}
 
 profile::mark* recording::future_ends(const spark* task) noexcept {
     return m_recorder->fulfilled(key_of(task));
@@ -129,7 +152,7 @@ bool recording::got(const profile::mark& m) noexcept {
     if (m.home != m_recorder) {
         return false;
     }
-    m_recorder->got(m);
+    m_recorder->got(m, spot_of(PILFER_CALLER, this_worker()));
     return true;
 }
 
@@ -151,7 +174,7 @@ void recording::write_profile(std::ostream& out) const {
     const auto number = [&out](const char* name, std::uint64_t n) {
         out << std::string("  \"") + name + "\": " + std::to_string(n) + ",\n"; // no locale
     };
-    out << "{\n  \"format\": \"pilfer-profile 1\",\n";
+    out << "{\n  \"format\": \"pilfer-profile 2\",\n";
     number("workers_asked", m_workers_asked);
     number("work_ns", f.work_ns);
     number("span_ns", f.span_ns);
@@ -162,7 +185,9 @@ void recording::write_profile(std::ostream& out) const {
     number("span_tasks", f.span_tasks);
     number("strands", f.strands);
     number("span_strands", f.span_strands);
-    out << "  \"complete\": " << (f.complete ? "true" : "false") << "\n}\n";
+    out << "  \"complete\": " << (f.complete ? "true" : "false") << ",\n  \"lines\": ";
+    m_recorder->write_lines(out);
+    out << "\n}\n";
 }
 
 } // namespace detail

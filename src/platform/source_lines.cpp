@@ -1,7 +1,5 @@
 #include "platform/source_lines.hpp"
 
-#if defined(PILFER_TEST)
-
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -189,5 +187,3 @@ const std::vector<source_line>& source_lines::at(const void* return_address) con
 } // namespace os
 } // namespace v0
 } // namespace pilfer
-
-#endif

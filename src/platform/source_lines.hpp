@@ -1,7 +1,5 @@
-// Source lines of return addresses, for reports of tests.
+// Source lines of return addresses, for recordings and for reports of tests.
 #pragma once
-
-#if defined(PILFER_TEST)
 
 #include <cstdint>
 #include <map>
@@ -48,5 +46,3 @@ private:
 } // namespace os
 } // namespace v0
 } // namespace pilfer
-
-#endif

@@ -24,6 +24,11 @@ void pool_core::write_trace(std::ostream& out) const {
     // After all events that were read: nothing on a track comes after its end.
     d.end = trace::now();
     d.counters = figures::sum(*this);
+    // After the rings, whose events name places by numbers.
+    os::source_lines lines;
+    for (unsigned i = 0; i < size(); ++i) {
+        d.places.push_back(at(i).log.places().sources(lines));
+    }
     trace::write(d, out);
 }
 

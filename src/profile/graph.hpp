@@ -22,6 +22,13 @@ public:
     void forked(std::uint64_t task) { word('+', task); }
     void spawned(std::uint64_t task) { word('>', task); }
     void waited(std::uint64_t task) { word('-', task); }
+    /// What follows was forked, or goes on, at this place.
+    void at(std::uint64_t place) {
+        if (place != m_place) {
+            m_place = place;
+            word(':', place);
+        }
+    }
     [[nodiscard]] const std::string& words() const noexcept { return m_words; }
 
 private:
@@ -33,14 +40,19 @@ private:
         m_words += std::to_string(n);
     }
     std::string m_words;
+    std::uint64_t m_place = 0;
 };
 
-inline void write_head(std::ostream& out) { out << "pilfer-graph 1\n"; }
+inline void write_head(std::ostream& out) { out << "pilfer-graph 2\n"; }
 inline void write_task(std::ostream& out, std::uint64_t task, const line& l) {
     out << std::to_string(task) + l.words() + '\n'; // the stream's locale may group digits
 }
 inline void write_function(std::ostream& out, std::uint64_t function, const std::string& name) {
     out << "function " + std::to_string(function) + ' ' + name + '\n';
+}
+/// `line` 0: `name` is that of a function, because the file is not known.
+inline void write_line(std::ostream& out, std::uint64_t place, unsigned line, const std::string& name) {
+    out << "line " + std::to_string(place) + ' ' + std::to_string(line) + ' ' + name + '\n';
 }
 inline void write_end(std::ostream& out, std::uint64_t tasks) {
     out << "end " + std::to_string(tasks) + '\n';

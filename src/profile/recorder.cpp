@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <charconv>
 #include <cstring>
+#include <map>
 #include <new>
+#include <ostream>
 #include <stdexcept>
 #include <string>
 #include <system_error>
+#include <tuple>
 #include <utility>
 
 #include "platform/os.hpp"
@@ -37,7 +40,10 @@ burden burden_from(const char* environment) {
 }
 
 void path::raise(const path& other) noexcept {
-    ns = std::max(ns, other.ns);
+    if (other.ns > ns) {
+        ns = other.ns;
+        places = other.places;
+    }
     burdened_ns = std::max(burdened_ns, other.burdened_ns);
     strands = std::max(strands, other.strands);
     tasks = std::max(tasks, other.tasks);
@@ -66,6 +72,8 @@ struct recorder::task {
     path longest;                 // up to the current strand
     std::uint64_t strand_ns = 0;  // of that strand, so far
     std::uint64_t split_from = 0; // the total work when this task began or its loop was split
+    trace::places::number forked_at = 0;
+    trace::places::number came_to = 0; // where the current strand began
     line words;
 };
 
@@ -95,8 +103,15 @@ void recorder::on_worker(F f) noexcept {
     start_clock();
 }
 
-recorder::recorder(std::ostream* graph, burden costs)
-    : m_burden(costs), m_graph(graph), m_outside(std::make_unique<task>(&m_tasks)) {
+mark::~mark() {
+    if (home != nullptr) {
+        const std::lock_guard lock(home->m_mutex); // chains share what only one thread may touch
+        end.longest.places = {};
+    }
+}
+
+recorder::recorder(std::ostream* graph, burden costs, bool lines)
+    : m_burden(costs), m_graph(graph), m_outside(std::make_unique<task>(&m_tasks)), m_lines(lines) {
     calibrate();
     if (m_graph != nullptr) {
         write_head(*m_graph);
@@ -207,6 +222,11 @@ void recorder::close_strand() {
     t.longest.strands += 1;
     m_work.ns += t.strand_ns;
     m_work.strands += 1;
+    if (m_lines) {
+        t.longest.places.add(t.came_to, t.strand_ns, 0);
+        m_at[t.came_to].work_ns += t.strand_ns;
+        m_at[t.came_to].strands += 1;
+    }
     t.strand_ns = 0;
 }
 
@@ -222,27 +242,51 @@ recorder::task& recorder::behind_strand() {
     return running();
 }
 
+/// The place of a fork or a wait of `t`.
+trace::places::number recorder::place_of(const spot& here, const task& t) {
+    return m_lines ? m_places.at(here.from, here.end, t.forked_at) : 0;
+}
+
+/// `t` goes on at `place`. Its strand is closed.
+void recorder::comes_to(task& t, trace::places::number place) {
+    if (m_lines) {
+        t.came_to = place;
+        if (place >= m_at.size()) {
+            m_at.resize(place + 1);
+        }
+        if (m_graph != nullptr) {
+            t.words.at(place);
+        }
+    }
+}
+
+/// At the place to which the parent came last.
 std::unique_ptr<recorder::task> recorder::child_of(task& parent) {
     auto child = std::make_unique<task>(&m_tasks);
     child->number = m_made++;
     child->longest = parent.longest;
     child->longest.tasks += 1;
     child->split_from = m_work.ns;
+    child->forked_at = child->came_to = parent.came_to;
+    if (m_lines) {
+        m_at[child->came_to].tasks += 1;
+    }
     m_work.tasks += 1;
     return child;
 }
 
 /// Adds a child that begins when a worker takes it.
-recorder::task* recorder::add_child(key self, code runs, task& parent) {
+recorder::task* recorder::add_child(std::unique_ptr<task>& slot, key self, code runs, task& parent,
+                                    const spot& here) {
+    comes_to(parent, place_of(here, parent));
     auto child = child_of(parent);
     child->self = self;
     if (m_graph != nullptr) {
         parent.words.forked(child->number);
         child->words.runs(m_functions.try_emplace(runs, m_functions.size() + 1).first->second);
     }
-    auto& place = m_waiting[self];
-    place = std::move(child);
-    return place.get();
+    slot = std::move(child);
+    return slot.get();
 }
 
 void recorder::pause() noexcept {
@@ -255,27 +299,36 @@ void recorder::go_on() noexcept {
     on_worker([] {});
 }
 
-void recorder::forked(key child, code runs) noexcept {
+void recorder::forked(key child, code runs, const spot& here) noexcept {
     on_worker([&] {
         // A task that was reclaimed for a yield, and announced again, has already been forked.
-        if (m_waiting.find(child) == m_waiting.end()) {
+        if (auto& slot = m_waiting[child]; slot == nullptr) {
             task& parent = behind_strand();
-            add_child(child, runs, parent)->longest.burdened_ns += m_burden.theft_ns;
+            task& made = *add_child(slot, child, runs, parent, here);
+            made.longest.burdened_ns += m_burden.theft_ns;
+            if (m_lines) {
+                made.longest.places.add(made.came_to, 0, m_burden.theft_ns);
+            }
         }
     });
 }
 
-void recorder::spawned(key rest) noexcept {
+void recorder::spawned(key rest, const void* spawner, const spot& here) noexcept {
     on_worker([&] {
         if (m_running == nullptr || m_waiting.find(rest) != m_waiting.end()) {
             return;
         }
         close_strand();
+        const bool known = m_lines && spawner != nullptr;
+        comes_to(*m_running, known ? m_places.at(spawner, m_running->forked_at) : place_of(here, *m_running));
         auto child = child_of(*m_running);
         if (m_graph != nullptr) {
             m_running->words.spawned(child->number);
         }
         m_running->longest.burdened_ns += m_burden.theft_ns;
+        if (m_lines) {
+            m_running->longest.places.add(m_running->came_to, 0, m_burden.theft_ns);
+        }
         auto& parked = m_waiting[rest];
         parked.reset(m_running);
         m_running = child.release();
@@ -324,7 +377,10 @@ void recorder::ended() noexcept {
             return; // as a child of its scope, a root or a future
         }
         close_strand();
-        m_ended[m_running->self] = {m_running->longest, m_running->number};
+        task_end& end = m_ended[m_running->self];
+        m_longest.raise(m_running->longest);
+        end.longest = std::move(m_running->longest);
+        end.task = m_running->number;
         retire();
     });
 }
@@ -362,7 +418,6 @@ mark* recorder::fulfilled(key self) noexcept {
             return;
         }
         auto made = std::make_unique<mark>();
-        made->home = shared_from_this();
         close_strand();
         made->end.longest = m_running->longest;
         // A task that could not be announced ran as a part of its maker, which is not over.
@@ -370,41 +425,53 @@ mark* recorder::fulfilled(key self) noexcept {
             made->end.task = m_running->number;
             retire();
         }
+        made->home = shared_from_this(); // nothing fails from here on: its end takes the mutex
         m = made.release();
     });
     return m;
 }
 
-/// `t` is resumed after the end of what it waited for.
+/// `t` is resumed after the end of what it waited for, at its place.
 void recorder::wait_over(task& t, const task_end& end) {
-    path other = end.longest;
-    other.burdened_ns += &t != m_outside.get() ? m_burden.resume_ns : 0;
-    t.longest.raise(other);
+    const std::uint64_t resumption = &t != m_outside.get() ? m_burden.resume_ns : 0;
+    const std::uint64_t before = t.longest.ns;
+    t.longest.raise(end.longest);
+    t.longest.burdened_ns = std::max(t.longest.burdened_ns, end.longest.burdened_ns + resumption);
+    if (m_lines) {
+        m_at[t.came_to].waits += 1;
+        if (t.longest.ns > before) {
+            m_at[t.came_to].waited_ns += t.longest.ns - before;
+            t.longest.places.add(t.came_to, 0, resumption);
+        }
+    }
     if (m_graph != nullptr && end.task != 0) {
         t.words.waited(end.task);
     }
 }
 
-void recorder::joined(key child) noexcept {
+void recorder::joined(key child, const spot& here) noexcept {
     on_worker([&] {
         const auto at = m_ended.find(child);
         if (at == m_ended.end()) {
             return;
         }
-        const task_end end = at->second;
+        const task_end end = std::move(at->second);
         m_ended.erase(at);
-        wait_over(behind_strand(), end);
+        task& t = behind_strand();
+        comes_to(t, place_of(here, t));
+        wait_over(t, end);
     });
 }
 
 /// `t` has waited for the children of `scope`.
-void recorder::wait_over(task& t, key scope) {
+void recorder::wait_over(task& t, key scope, const spot* here) {
     const auto at = m_scopes.find(scope);
     if (at == m_scopes.end()) {
         return;
     }
     if (&t == m_running) {
         close_strand();
+        comes_to(t, place_of(*here, t));
     }
     wait_over(t, task_end{at->second.longest, 0});
     for (const std::uint64_t child : at->second.tasks) {
@@ -413,26 +480,30 @@ void recorder::wait_over(task& t, key scope) {
     m_scopes.erase(at);
 }
 
-void recorder::synced(key scope) noexcept {
-    on_worker([&] { wait_over(running(), scope); });
+void recorder::synced(key scope, const spot& here) noexcept {
+    on_worker([&] { wait_over(running(), scope, &here); });
 }
 
-void recorder::got(const mark& m) noexcept {
-    on_worker([&] { wait_over(behind_strand(), m.end); });
+void recorder::got(const mark& m, const spot& here) noexcept {
+    on_worker([&] {
+        task& t = behind_strand();
+        comes_to(t, place_of(here, t));
+        wait_over(t, m.end);
+    });
 }
 
-void recorder::submitted(key child, code runs) noexcept {
-    on_worker([&] { add_child(child, runs, behind_strand()); });
+void recorder::submitted(key child, code runs, const spot& here) noexcept {
+    on_worker([&] { add_child(m_waiting[child], child, runs, behind_strand(), here); });
 }
 
-void recorder::submitted_outside(key child, code runs) noexcept {
+void recorder::submitted_outside(key child, code runs, const spot& here) noexcept {
     const std::lock_guard lock(m_mutex);
-    guarded([&] { add_child(child, runs, *m_outside); });
+    guarded([&] { add_child(m_waiting[child], child, runs, *m_outside, here); });
 }
 
 void recorder::synced_outside(key scope) noexcept {
     const std::lock_guard lock(m_mutex);
-    guarded([&] { wait_over(*m_outside, scope); });
+    guarded([&] { wait_over(*m_outside, scope, nullptr); });
 }
 
 void recorder::got_outside(const mark& m) noexcept {
@@ -481,6 +552,69 @@ void recorder::write_functions() {
     }
 }
 
+const std::vector<trace::source_place>& recorder::sources() const {
+    if (m_sources.empty() && !m_places.empty()) {
+        os::source_lines lines;
+        m_sources = m_places.known().sources(lines);
+    }
+    return m_sources;
+}
+
+void recorder::write_places() {
+    const auto& all = sources();
+    for (std::size_t i = 1; i < all.size(); ++i) {
+        write_line(*m_graph, i, all[i].line, all[i].file.empty() ? all[i].function : all[i].file);
+    }
+}
+
+void recorder::write_lines(std::ostream& out) const {
+    const std::lock_guard lock(m_mutex);
+    const auto& names = sources();
+    struct row : place_figures {
+        std::uint64_t chain_ns = 0;
+        std::uint64_t burden_ns = 0;
+    };
+    // Several places may be on one line.
+    std::map<std::tuple<std::string, unsigned, std::string>, row> rows;
+    const auto row_of = [&](std::size_t place) -> row& {
+        static const trace::source_place unknown;
+        const trace::source_place& p = place < names.size() ? names[place] : unknown;
+        return rows[{p.file, p.line, p.file.empty() ? p.function : ""}];
+    };
+    for (std::size_t i = 0; i < m_at.size(); ++i) {
+        row& r = row_of(i);
+        r.work_ns += m_at[i].work_ns;
+        r.strands += m_at[i].strands;
+        r.tasks += m_at[i].tasks;
+        r.waits += m_at[i].waits;
+        r.waited_ns += m_at[i].waited_ns;
+    }
+    (m_longest.ns >= m_outside->longest.ns ? m_longest : m_outside->longest)
+        .places.each([&](const at_place& e) {
+            row& r = row_of(e.place);
+            r.chain_ns += e.ns;
+            r.burden_ns += e.burden_ns;
+        });
+    const char* separator = "[";
+    for (const auto& [name, r] : rows) {
+        const auto& [file, line, function] = name;
+        if (r.strands + r.tasks + r.waits == 0) {
+            continue;
+        }
+        out << separator << "\n    {\"file\": " << trace::quoted(file)
+            << ", \"line\": " << std::to_string(line) << ", \"function\": " << trace::quoted(function);
+        const std::pair<const char*, std::uint64_t> numbers[] = {
+            {"work_ns", r.work_ns}, {"chain_ns", r.chain_ns}, {"burden_ns", r.burden_ns}, {"tasks", r.tasks},
+            {"strands", r.strands}, {"waits", r.waits},       {"waited_ns", r.waited_ns}};
+        for (const auto& [what, n] : numbers) {
+            out << ", \"" << what << "\": " << std::to_string(n); // no locale
+        }
+        out << '}';
+        separator = ",";
+    }
+    out << (*separator == '[' ? "[]" : "\n  ]");
+}
+
 void recorder::finish() noexcept {
     const std::lock_guard lock(m_mutex);
     guarded([&] {
@@ -488,6 +622,7 @@ void recorder::finish() noexcept {
         if (m_graph != nullptr) {
             write_task(*m_graph, m_outside->number, m_outside->words);
             write_functions();
+            write_places();
             write_end(*m_graph, m_made);
         }
     });

@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <iosfwd>
 #include <memory>
 #include <mutex>
 #include <unordered_map>
@@ -14,7 +15,9 @@
 
 #include <pilfer/profile.hpp>
 
+#include "profile/chain.hpp"
 #include "profile/graph.hpp"
+#include "trace/places.hpp"
 
 namespace pilfer {
 inline namespace v0 {
@@ -29,6 +32,7 @@ struct path {
     std::uint64_t burdened_ns = 0;
     std::uint64_t strands = 0;
     std::uint64_t tasks = 0;
+    chain places; // of the nanoseconds; empty if no lines are recorded
 
     /// Raises each length by itself: the longest chains in different units need not be the same chain.
     void raise(const path& other) noexcept;
@@ -45,10 +49,20 @@ struct task_end {
     std::uint64_t task = 0; // its number; 0: it was not a task of its own
 };
 
-/// The mark in a future. It may outlive its pool.
+/// The mark in a future. It may outlive its pool, and end on any thread.
 struct mark {
+    mark() = default;
+    mark(const mark&) = delete;
+    mark& operator=(const mark&) = delete;
+    ~mark();
     std::shared_ptr<recorder> home;
     task_end end;
+};
+
+/// The caller of the library, on a stack that ends at `end`. 0: the end is not known.
+struct spot {
+    trace::frame from;
+    std::uintptr_t end = 0;
 };
 
 /// The burden of a theft and of a resumption: estimates of what they cost on a machine of today.
@@ -64,9 +78,9 @@ class recorder : public std::enable_shared_from_this<recorder> {
 public:
     struct task;
 
-    /// `graph`: the stream for the task graph, or null; it outlives the recorder's use by tasks. Cost: a
-    /// millisecond, in which clocks are compared. Throws std::bad_alloc.
-    explicit recorder(std::ostream* graph, burden costs = {});
+    /// `graph`: the stream for the task graph, or null; it outlives the recorder's use by tasks. `lines`:
+    /// also by lines of the source. Cost: a millisecond, in which clocks are compared. Throws std::bad_alloc.
+    explicit recorder(std::ostream* graph, burden costs = {}, bool lines = false);
     ~recorder();
     recorder(const recorder&) = delete;
     recorder& operator=(const recorder&) = delete;
@@ -77,9 +91,11 @@ public:
     /// Resumes the running task's clock.
     void go_on() noexcept;
     /// `child` was announced, and its parent runs on.
-    void forked(key child, code runs) noexcept;
+    void forked(key child, code runs, const spot& here) noexcept;
     /// `rest`, the parent's continuation, was announced: from here on the child runs.
-    void spawned(key rest) noexcept;
+    /// `spawner`: the return address into the function that spawns, or null: then `here` is all that is
+    /// known.
+    void spawned(key rest, const void* spawner, const spot& here) noexcept;
     /// An announced or submitted task begins, or a continuation is resumed.
     void begun(key task_or_rest) noexcept;
     /// The running task waits or yields. The returned task is passed to enter().
@@ -94,23 +110,27 @@ public:
     /// The running task of a future ends; null without memory. Its time after that counts for no task.
     [[nodiscard]] mark* fulfilled(key self) noexcept;
     /// The running task has waited for `child`, for all children of `scope`, for a future.
-    void joined(key child) noexcept;
-    void synced(key scope) noexcept;
-    void got(const mark& m) noexcept;
+    void joined(key child, const spot& here) noexcept;
+    void synced(key scope, const spot& here) noexcept;
+    void got(const mark& m, const spot& here) noexcept;
     /// The running task submits `child`.
-    void submitted(key child, code runs) noexcept;
+    void submitted(key child, code runs, const spot& here) noexcept;
     /// True if the running task's loop may be split: it has computed for `smallest_piece_ns` since it began
     /// or was split.
     [[nodiscard]] bool may_split() noexcept;
 
     // -- any other thread
-    void submitted_outside(key child, code runs) noexcept;
+    void submitted_outside(key child, code runs, const spot& here) noexcept;
     void synced_outside(key scope) noexcept;
     void got_outside(const mark& m) noexcept;
     /// Exact while no task runs.
     [[nodiscard]] work_span figures() const noexcept;
     /// Closes the graph: from now on nothing is recorded.
     void finish() noexcept;
+    /// Writes what the lines of the source have taken, as a JSON array; an empty one if no lines are
+    /// recorded.
+    void write_lines(std::ostream& out) const;
+    friend mark;
 
     /// The length of the pieces of a loop between two looks (detail::piece_ticks()).
     static constexpr std::uint64_t smallest_piece_ns = 4'000;
@@ -125,17 +145,30 @@ private:
     void guarded(F f) noexcept;
     template <class F>
     void on_worker(F f) noexcept;
+    /// What tasks computed from a place on, to their next fork or wait.
+    struct place_figures {
+        std::uint64_t work_ns = 0;
+        std::uint64_t strands = 0;
+        std::uint64_t tasks = 0; // forked there
+        std::uint64_t waits = 0;
+        std::uint64_t waited_ns = 0; // if there were a worker for each task
+    };
+
     void stop_clock(std::uint64_t now) noexcept;
     void before_start() noexcept;
     void start_clock() noexcept;
     void close_strand();
     [[nodiscard]] task& running() noexcept;
     [[nodiscard]] task& behind_strand();
+    [[nodiscard]] trace::places::number place_of(const spot& here, const task& t);
+    void comes_to(task& t, trace::places::number place);
     [[nodiscard]] std::unique_ptr<task> child_of(task& parent);
-    task* add_child(key self, code runs, task& parent);
+    task* add_child(std::unique_ptr<task>& slot, key self, code runs, task& parent, const spot& here);
     void write_functions();
+    void write_places();
+    [[nodiscard]] const std::vector<trace::source_place>& sources() const;
     void wait_over(task& t, const task_end& end);
-    void wait_over(task& t, key scope);
+    void wait_over(task& t, key scope, const spot* here);
     void retire();
     void calibrate() noexcept;
     [[nodiscard]] std::uint64_t ns_of(std::uint64_t ticks) const noexcept;
@@ -169,6 +202,10 @@ private:
     std::unordered_map<key, task_end> m_ended;                // awaited by their key
     std::unordered_map<key, children> m_scopes;
     std::unordered_map<code, std::uint64_t> m_functions; // numbers from 1; for the graph only
+    const bool m_lines;
+    trace::places m_places;
+    std::vector<place_figures> m_at{{}};                // by place
+    mutable std::vector<trace::source_place> m_sources; // by place; empty until they are asked for
 };
 
 } // namespace profile

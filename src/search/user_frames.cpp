@@ -3,44 +3,16 @@
 #if defined(PILFER_TEST)
 
 #include <mutex>
-#include <string_view>
 #include <unordered_map>
 
 #include "platform/source_lines.hpp"
 #include "platform/symbols.hpp"
+#include "trace/places.hpp"
 
 namespace pilfer {
 inline namespace v0 {
 namespace detail {
 namespace {
-
-/// True if a demangled name is of this library, or of C++'s: "void pilfer::scope::sync()", and not
-/// "f(pilfer::mutex&)".
-[[nodiscard]] bool is_of_library(std::string_view function) noexcept {
-    constexpr std::string_view returns = "decltype(auto) ";
-    if (function.starts_with(returns)) {
-        function.remove_prefix(returns.size());
-    }
-    const std::string_view name = function.substr(0, function.find_first_of("(<"));
-    const std::size_t space = name.rfind(' ');
-    const std::string_view qualified = space == std::string_view::npos ? name : name.substr(space + 1);
-    return qualified.starts_with("pilfer::") || qualified.starts_with("pilfer_v0_") ||
-           qualified.starts_with("std::") || qualified.starts_with("__gnu_cxx::") ||
-           qualified.starts_with("__gthread");
-}
-
-/// Inlined functions may have no qualified names.
-[[nodiscard]] bool is_file_of_library(std::string_view file) {
-    constexpr std::string_view here = __FILE__;
-    constexpr std::string_view mine = "src/search/user_frames.cpp";
-    if (file.find("/include/pilfer/") != std::string_view::npos ||
-        file.find("/include/c++/") != std::string_view::npos || file.ends_with("/pilfer.hpp") ||
-        file == here) {
-        return true;
-    }
-    return here.ends_with(mine) &&
-           file.starts_with(std::string(here.substr(0, here.size() - mine.size())) + "src/");
-}
 
 struct cache {
     os::source_lines lines;
@@ -79,14 +51,15 @@ std::vector<user_frame> user_frames(const void* const* return_addresses, std::si
         const std::vector<os::source_line>& lines = all.lines.at(return_addresses[i]);
         const std::size_t before = found.size();
         for (const os::source_line& l : lines) {
-            if (found.size() < most && !is_of_library(l.function) && !is_file_of_library(l.file)) {
+            if (found.size() < most && !trace::is_of_library(l.function) &&
+                !trace::is_file_of_library(l.file)) {
                 const bool is_inlined = &l != &lines.back();
                 found.push_back({is_inlined ? l.function : name,
                                  l.file.substr(l.file.rfind('/') + 1) + ":" + std::to_string(l.line)});
             }
         }
         // Of a call that the compiler has inlined, addr2line may know the library's line only.
-        if (found.size() == before && !is_of_library(name) && !name.starts_with('?')) {
+        if (found.size() == before && !trace::is_of_library(name) && !name.starts_with('?')) {
             found.push_back({name, ""});
         }
     }

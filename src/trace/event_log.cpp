@@ -1,5 +1,7 @@
 #include "trace/event_log.hpp"
 
+#include <new>
+
 namespace pilfer {
 inline namespace v0 {
 namespace detail {
@@ -14,8 +16,25 @@ PILFER_COLD void event_log::note_slice_cold(trace::what what, trace::task task, 
 
 PILFER_COLD void event_log::note_wait_cold(const char* why, const void* object,
                                            const void* context) noexcept {
+    if (why != nullptr) {
+        try {
+            const std::lock_guard lock(m_places->mutex);
+            const auto place = m_places->all.at(PILFER_CALLER, reinterpret_cast<std::uintptr_t>(context), 0);
+            m_trace->add(trace::what::place, {}, place, 0);
+        } catch (const std::bad_alloc&) {
+            // a wait without a place
+        }
+    }
     m_trace->add(trace::what::suspended, static_cast<trace::task>(trace::number_of_reason(why)),
                  trace::identity(object), trace::identity(context));
+}
+
+trace::places::stacks event_log::places() const {
+    if (m_places == nullptr) {
+        return {};
+    }
+    const std::lock_guard lock(m_places->mutex);
+    return m_places->all.known();
 }
 
 PILFER_COLD void event_log::note_missed() noexcept {

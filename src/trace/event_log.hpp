@@ -3,7 +3,10 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
+#include <vector>
 
+#include "trace/places.hpp"
 #include "trace/ring.hpp"
 #include "trace/tally.hpp"
 
@@ -16,7 +19,8 @@ class event_log {
 public:
     /// `events`: how many the ring keeps; 0: nothing is traced. Throws std::bad_alloc.
     event_log(tally& count, std::size_t events)
-        : m_count(count), m_trace(events == 0 ? nullptr : std::make_unique<trace::ring>(events)) {}
+        : m_count(count), m_trace(events == 0 ? nullptr : std::make_unique<trace::ring>(events)),
+          m_places(events == 0 ? nullptr : std::make_unique<known_places>()) {}
 
     PILFER_ALWAYS_INLINE void note(trace::what what, std::uint32_t who = 0, std::uint32_t n = 0) noexcept {
         if (m_trace != nullptr) [[unlikely]] {
@@ -35,7 +39,8 @@ public:
                   std::uint32_t n = 0) noexcept {
         note_slice(what, static_cast<trace::task>(entry & 3), who, n); // the kinds of worker/scheduler.cpp
     }
-    /// The context suspends. `why`: a text that is never freed; null: it waits for its turn.
+    /// The context suspends, and its stack ends at `context`. `why`: a text that is never freed; null: it
+    /// waits for its turn, which has no place in the source.
     void note_wait(const char* why, const void* object, const void* context) noexcept {
         if (m_trace != nullptr) [[unlikely]] {
             note_wait_cold(why, object, context);
@@ -52,12 +57,20 @@ public:
     /// Any thread. Null: nothing is traced.
     [[nodiscard]] const trace::ring* traced() const noexcept { return m_trace.get(); }
 
+    /// Any thread: where the worker's tasks have waited. Throws std::bad_alloc.
+    [[nodiscard]] trace::places::stacks places() const;
+
 private:
+    struct known_places {
+        std::mutex mutex; // of the worker and who writes the trace
+        trace::places all;
+    };
     void note_wait_cold(const char* why, const void* object, const void* context) noexcept;
     void note_slice_cold(trace::what what, trace::task task, std::uint32_t who, std::uint32_t n) noexcept;
 
     tally& m_count;
     std::unique_ptr<trace::ring> m_trace; // null: off
+    std::unique_ptr<known_places> m_places;
     // What of steals_failed and steals_lost is in the trace already.
     own_word<std::uint64_t> m_noted_failed{0};
     own_word<std::uint64_t> m_noted_lost{0};

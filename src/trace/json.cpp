@@ -51,6 +51,7 @@ constexpr entry entries[kinds_of_event] = {
     {entry::instant, "wake", "worker", nullptr, false, false},
     {entry::instant, "plain call", nullptr, nullptr, false, false},
     {entry::instant, "yield", nullptr, nullptr, false, false},
+    {entry::instant, "place", nullptr, nullptr, false, false}, // never written: it is a part of the next wait
 };
 
 [[nodiscard]] const entry& entry_of(const event& e) noexcept {
@@ -103,10 +104,45 @@ private:
     double m_rate;
 };
 
+/// The places of all tracks, each source once. The file counts them from 1.
+class place_table {
+public:
+    explicit place_table(const std::vector<std::vector<source_place>>& tracks) {
+        for (const auto& track : tracks) {
+            auto& numbers = m_numbers.emplace_back();
+            for (const source_place& p : track) {
+                const auto at = std::find(m_all.begin(), m_all.end(), p);
+                numbers.push_back(p == source_place() ? 0
+                                                      : static_cast<std::uint64_t>(at - m_all.begin()) + 1);
+                if (numbers.back() > m_all.size()) {
+                    m_all.push_back(p);
+                }
+            }
+        }
+    }
+    /// 0: not known.
+    [[nodiscard]] std::uint64_t number(std::uint64_t track, std::uint32_t place) const noexcept {
+        return track < m_numbers.size() && place < m_numbers[track].size() ? m_numbers[track][place] : 0;
+    }
+    void write(text& out) const {
+        std::string_view separator;
+        for (const source_place& p : m_all) {
+            out << separator << "{\"file\":" << quoted(p.file) << ",\"line\":" << std::uint64_t{p.line}
+                << ",\"function\":" << quoted(p.function) << "}";
+            separator = ",";
+        }
+    }
+
+private:
+    std::vector<source_place> m_all;
+    std::vector<std::vector<std::uint64_t>> m_numbers;
+};
+
 class track_writer {
 public:
-    track_writer(text& out, const timeline& time, std::uint64_t process, std::uint64_t track)
-        : m_out(out), m_time(time), m_process(process), m_track(track) {}
+    track_writer(text& out, const timeline& time, const place_table& places, std::uint64_t process,
+                 std::uint64_t track)
+        : m_out(out), m_time(time), m_places(places), m_process(process), m_track(track) {}
 
     void write(const excerpt& e, std::uint64_t end_ticks) {
         name_track();
@@ -136,6 +172,10 @@ private:
 
     void add(const event& e) {
         const entry& kind = entry_of(e);
+        if (e.what == what::place) {
+            m_place = m_places.number(m_track, e.who);
+            return;
+        }
         switch (kind.shape) {
         case entry::begin:
             if (!kind.nested) {
@@ -186,6 +226,9 @@ private:
                 m_out << R"(,"for":")" << std::string_view(why != nullptr ? why : "its turn")
                       << R"(","object":)" << std::uint64_t{wait->who} << R"(,"context":)"
                       << std::uint64_t{wait->n};
+                if (const std::uint64_t place = std::exchange(m_place, 0); place != 0) {
+                    m_out << ",\"place\":" << place;
+                }
             }
             m_out << "}}";
         }
@@ -225,6 +268,8 @@ private:
 
     text& m_out;
     const timeline& m_time;
+    const place_table& m_places;
+    std::uint64_t m_place = 0; // of the wait that comes next
     std::uint64_t m_process;
     std::uint64_t m_track;
     std::uint64_t m_now = 0;
@@ -273,7 +318,8 @@ moment now() noexcept { return {os::ticks(), os::now_ns()}; }
 void write(const document& d, std::ostream& stream) {
     text out(stream);
     const std::uint64_t process = os::process_id();
-    out << R"({"displayTimeUnit":"ns","otherData":{"begin_ns":)" << d.begin.ns
+    const place_table places(d.places);
+    out << R"({"displayTimeUnit":"ns","otherData":{"format":"pilfer-trace 2","begin_ns":)" << d.begin.ns
         << ",\"duration_ns\":" << d.end.ns - d.begin.ns << ",\"counters\":";
     write_counters(out, d.counters);
     out << ",\"tracks\":[";
@@ -283,11 +329,13 @@ void write(const document& d, std::ostream& stream) {
             << ",\"overwritten\":" << d.tracks[i].overwritten << "}";
         separator = ",";
     }
+    out << "],\"places\":[";
+    places.write(out);
     out << "]},\n\"traceEvents\":[\n"
         << R"({"ph":"M","pid":)" << process << R"(,"name":"process_name","args":{"name":"pilfer"}})";
     const timeline time(d);
     for (std::size_t i = 0; i < d.tracks.size(); ++i) {
-        track_writer(out, time, process, i).write(d.tracks[i], d.end.ticks);
+        track_writer(out, time, places, process, i).write(d.tracks[i], d.end.ticks);
     }
     out << "\n]}\n";
     out.flush();

@@ -7,6 +7,7 @@
 
 #include <pilfer/counters.hpp>
 
+#include "trace/places.hpp"
 #include "trace/ring.hpp"
 
 namespace pilfer {
@@ -24,6 +25,7 @@ struct document {
     moment begin; ///< time 0: the pool's start
     moment end;   ///< when the rings were read
     std::vector<excerpt> tracks;
+    std::vector<std::vector<source_place>> places; ///< of each track, by number; may have fewer tracks
     pilfer::v0::counters counters;
 };
 

@@ -103,7 +103,7 @@ TEST_F(profile_files, the_graph_has_the_printed_work_and_span) {
         everything(pool);
     });
     const auto figures = here.json("p");
-    EXPECT_EQ(figures.at("format"), "pilfer-profile 1");
+    EXPECT_EQ(figures.at("format"), "pilfer-profile 2");
     EXPECT_EQ(figures.at("complete"), true);
     EXPECT_EQ(figures.at("workers_asked"), 0);
     const graph_file graph(here.text("g"));

@@ -25,7 +25,7 @@ struct graph_file {
         std::istringstream in(text);
         std::string row;
         std::getline(in, row);
-        EXPECT_EQ(row, "pilfer-graph 1");
+        EXPECT_EQ(row, "pilfer-graph 2");
         while (std::getline(in, row)) {
             if (row.starts_with('#')) {
                 continue;
@@ -34,6 +34,9 @@ struct graph_file {
                 end = std::stoull(row.substr(4));
                 EXPECT_FALSE(std::getline(in, row)) << "nothing follows the end";
                 return;
+            }
+            if (row.starts_with("line ")) {
+                continue;
             }
             if (row.starts_with("function ")) {
                 functions.push_back(row);
@@ -49,6 +52,9 @@ struct graph_file {
                 if (w[0] == '@') {
                     EXPECT_TRUE(all.empty()) << "the function is the first word";
                     continue;
+                }
+                if (w[0] == ':') {
+                    continue; // a place
                 }
                 all.push_back({sign ? w[0] : '\0', std::stoull(w.substr(sign ? 1 : 0))});
             }
