@@ -152,16 +152,14 @@ unsigned arena::take_slot_again(unsigned before, bool is_worker) {
     }
     suspended::begin(); // A thread that sleeps in such a slot gives it away.
     while (i == none) {
-        pilfer::event woken;
         sleeper s;
-        s.stack = &woken;
         s.place = this;
         s.wants_slot = true;
         sleepers::add(s);
         pilfer::detail::heavy_fence(); // give_slot() sees the sleeper, or its slot is seen here
         i = take_one();
         if (i == none) {
-            woken.wait();
+            s.rest.sleep();
         }
         sleepers::remove(s);
         if (i != none) {
@@ -258,11 +256,14 @@ void arena::ask_for_worker(bool force) noexcept {
         }
     } while (!m_jobs.compare_exchange_weak(jobs, jobs + 1, std::memory_order_seq_cst));
     add_reference();
-    if (!workers::submit(m_level, &arena::run_job, this)) {
-        // Without a pool the threads that wait run all that was spawned.
-        m_jobs.fetch_sub(1, std::memory_order_seq_cst);
-        remove_reference();
+    if (!workers::submit(m_level, *this)) {
+        drop_job(); // without a pool the threads that wait run all that was spawned
     }
+}
+
+void arena::drop_job() noexcept {
+    m_jobs.fetch_sub(1, std::memory_order_seq_cst);
+    remove_reference();
 }
 
 void arena::wake_one(std::intptr_t isolation) noexcept { sleepers::wake_for_task(*this, isolation); }
@@ -281,24 +282,23 @@ void arena::pass_wake_up_on() noexcept {
     }
 }
 
-void arena::run_job(arena* a) noexcept {
-    workers::job_begins();
-    thread_data& t = thread_data::of_worker();
-    const unsigned i = a->take_slot(true);
+void arena::run_job(bool in_own_pool) noexcept {
+    const unsigned i = take_slot(true);
     if (i != none) {
-        suspend_point_type& point = t.take_point();
-        t.point = &point;
-        t.job = a;
-        t.limit_stack(__builtin_frame_address(0), workers::stack_of_jobs());
-        t.enter(*a, i);
+        thread_data& t = thread_data::take();
+        const frames here(t);
+        t.is_worker = true;
+        t.is_own = in_own_pool;
+        t.job = this;
+        t.limit_stack_of_task();
+        t.enter(*this, i);
         t.run(nullptr, nullptr);
         t.leave();
         t.job = nullptr;
-        t.point = nullptr;
-        t.give_point(point);
+        t.is_worker = t.is_own = false;
+        t.give();
     }
-    workers::job_ends();
-    a->end_job(i != none);
+    end_job(i != none);
 }
 
 void arena::end_job(bool had_slot) noexcept {
@@ -514,7 +514,8 @@ struct task_arena_impl {
     }
 
     static void execute(d1::task_arena_base& ta, d1::delegate_base& d) {
-        thread_data& t = thread_data::here();
+        const call inside_tbb;
+        thread_data& t = inside_tbb.data();
         arena& a = *of(ta);
         if (t.place == &a) {
             // In its own arena the call has neither the isolation nor the context of the running task. Waits
@@ -563,10 +564,8 @@ private:
         bool is_taken = false;
         thread_data& t = thread_data::here();
         while (external_waiter::is_running(call.done)) {
-            const bool stack = t.waits_outside();
-            pilfer::event woken;
             sleeper s;
-            s.stack = stack ? &woken : nullptr;
+            s.keeps_slot = !suspended::any();
             s.released = reinterpret_cast<std::uintptr_t>(&call.done);
             s.place = is_taken ? nullptr : &a;
             s.wants_slot = true;
@@ -574,8 +573,8 @@ private:
             pilfer::detail::heavy_fence();
             const unsigned i = is_taken ? arena::none : a.take_slot(false);
             if (i == arena::none && external_waiter::is_running(call.done)) {
-                if (stack) {
-                    t.step_out_until(woken);
+                if (!s.keeps_slot) {
+                    t.step_out_until(s.rest);
                 } else if (!suspended::any()) {
                     s.rest.sleep();
                 }

@@ -8,6 +8,7 @@
 #include <pilfer/detail/base/atom.hpp>
 #include <pilfer/detail/base/park.hpp>
 #include <pilfer/detail/base/raw_lock.hpp>
+#include <pilfer/detail/wait/wait.hpp>
 
 #include "headers.hpp"
 
@@ -18,23 +19,23 @@ namespace tbb::detail::r1 {
 using short_lock = pilfer::detail::raw_lock<pilfer::detail::std_atom, pilfer::detail::futex_park, 60>;
 using guard = std::lock_guard<short_lock>;
 
-/// One sleep of one thread. The waker calls wake() under the lock of the list that holds the object, so the
-/// sleeper may destroy it after it has left that list.
+/// One sleep of one stack. The task of a pool suspends, any other thread blocks. No cancellation of pilfer
+/// ends it. The waker calls wake() once, and the sleeper may destroy the object when sleep() has returned.
 class nap {
 public:
     void sleep() noexcept {
-        while (m_woken.load(std::memory_order_acquire) == 0) {
-            pilfer::detail::futex_park::wait(m_woken, 0);
-        }
+        pilfer::detail::waiters none;
+        pilfer::detail::wait_in(none, m_entry, pilfer::detail::never, kind, this);
     }
-    void wake() noexcept {
-        m_woken.store(1, std::memory_order_release);
-        pilfer::detail::futex_park::wake(m_woken);
-    }
-    [[nodiscard]] bool woken() const noexcept { return m_woken.load(std::memory_order_acquire) != 0; }
+    void wake() noexcept { pilfer::detail::go_on(m_entry); }
+    [[nodiscard]] bool woken() const noexcept { return m_entry.done.is_done(); }
+    /// By the sleeper, between two sleeps.
+    void reset() noexcept { m_entry.done.reset(); }
 
 private:
-    std::atomic<std::uint32_t> m_woken{0};
+    static constexpr pilfer::detail::wait_kind kind{
+        "oneTBB", [](const pilfer::detail::suspension&, pilfer::detail::wait_facts&) noexcept {}};
+    pilfer::detail::waiters::entry m_entry;
 };
 
 /// A doubly linked list of objects that have `previous` and `next`. It owns nothing.

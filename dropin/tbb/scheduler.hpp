@@ -7,9 +7,10 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <vector>
 
-#include <pilfer/event.hpp>
+#include <pilfer/detail/task/bound_frames.hpp>
 
 #include "headers.hpp"
 #include "lock.hpp"
@@ -68,15 +69,12 @@ struct execution_data_ext : d1::execution_data {
     thread_data* thread{};
 };
 
-/// One stack of a thread: what task::suspend() hands to its callback, and a key of
-/// enumerable_thread_specific. A thread uses its points again, so that it has as many keys as it ever had
-/// stacks at once.
+/// A stack: what task::suspend() hands to its callback, and a key of enumerable_thread_specific.
 struct suspend_point_type {
-    explicit suspend_point_type(thread_data& t) noexcept : thread(&t) {}
-    thread_data* const thread;
+    explicit suspend_point_type(thread_data& t) noexcept : stack(&t) {}
+    thread_data* const stack;
     std::atomic<bool> may_be_resumed{false};
-    pilfer::event resumed;
-    suspend_point_type* next = nullptr; // of the thread's free ones
+    nap resumed;
 };
 
 /// How many stacks of the process are suspended, or resumed without a slot yet.
@@ -205,6 +203,11 @@ public:
         return m_job_limit.load(std::memory_order_relaxed) == 0;
     }
 
+    /// The job, on the stack of a task of a pool.
+    void run_job(bool in_own_pool) noexcept;
+    /// A job that no pool runs.
+    void drop_job() noexcept;
+
     void forget_threads() noexcept;
 
     observer_list observers;
@@ -219,7 +222,6 @@ public:
 
 private:
     ~arena();
-    static void run_job(arena* a) noexcept;
     /// False if the slot is taken.
     bool take(unsigned i) noexcept;
     /// The first slot that workers take.
@@ -280,29 +282,57 @@ private:
     position* const m_again;
 };
 
-/// The data of one thread.
+/// The part of a thread that all its stacks share. Never destroyed: the next new thread adopts it.
+struct thread_part {
+    static thread_part& here();
+
+    thread_data* spare = nullptr;          // data that no stack uses: as many as it ever had stacks at once
+    std::atomic<unsigned> resumed_here{0}; // stacks of this thread that were resumed and wait for it
+    thread_part* next_free = nullptr;
+};
+
+/// The data of a stack that is inside TBB: of a thread, of a job, or of a task of a pilfer pool that calls
+/// TBB. A thread of a pool may have several. Between two calls of such tasks it keeps one, in s_here.
 class thread_data : public position {
 public:
-    /// Of the calling thread. The first call gives the thread an arena of its own, in slot 0.
-    static thread_data& here();
-    static thread_data* if_there() noexcept { return s_here; }
-    /// Of a worker of the pool, which has no arena of its own.
-    static thread_data& of_worker();
+    /// Of the calling stack. The first call gives the thread an arena of its own, in slot 0.
+    static thread_data& here() {
+        if (const pilfer::detail::worker* const w = pilfer::detail::this_worker()) {
+            if (thread_data* const t = bound_on(*w)) {
+                return *t;
+            }
+        }
+        return base();
+    }
+    /// The data that the thread keeps, whichever stack runs.
+    static thread_data& base() {
+        if (s_here != nullptr && s_here->place != nullptr) [[likely]] {
+            return *s_here;
+        }
+        return make_here();
+    }
+    static inline thread_data* bound_on(const pilfer::detail::worker& w) noexcept;
+    static thread_data* if_there() noexcept {
+        const pilfer::detail::worker* const w = pilfer::detail::this_worker();
+        thread_data* const bound = w != nullptr ? bound_on(*w) : nullptr;
+        return bound != nullptr ? bound : s_here;
+    }
 
-    bool is_worker = false;
+    bool is_worker = false; // a job runs on this stack
+    bool is_own = false;    // a job in the library's own pool
     stay* stays = nullptr;
     std::uint32_t random = 1;
-    std::uint32_t number = 0; // no other thread has it
+    std::uint32_t number = 0; // no other data has it
     std::uint32_t isolations = 0;
     small_pool* pool = nullptr;
     context_list* contexts = nullptr;
-    suspend_point_type* point = nullptr;   // of the running stack
-    arena* job = nullptr;                  // whose job runs on this stack, for a worker
-    std::atomic<unsigned> resumed_here{0}; // stacks of this thread that wait for it
+    thread_part* part = nullptr; // of the thread that began what runs here
+    arena* job = nullptr;        // whose job runs on this stack
+    suspend_point_type point{*this};
 
     [[nodiscard]] slot& own() noexcept { return place->at(slot_index); }
 
-    /// Runs `first`, and then tasks until `*until` is released. A worker (`until` is null) returns when its
+    /// Runs `first`, and then tasks until `*until` is released. A job (`until` is null) returns when its
     /// arena has no work.
     void run(d1::task* first, d1::wait_context* until);
     void spawn(d1::task& t, d1::task_group_context& c, d1::slot_id affinity);
@@ -315,19 +345,15 @@ public:
     void limit_stack(const void* top, std::size_t bytes) noexcept {
         stack_limit = static_cast<const char*>(top) - bytes / 2;
     }
-    /// Calls wait(on) without a slot. The stack of a worker suspends there, and other jobs run on the thread.
-    /// `replaced`: a worker runs tasks of the arena instead of a thread outside of the pool.
+    /// As limit_stack(), for the stack of a task of a pool, from here on.
+    void limit_stack_of_task() noexcept;
+    /// Calls wait(on) without a slot. The stack of a task suspends there, and its thread runs others.
+    /// `replaced`: a job runs tasks of the arena instead of this stack, unless this is a job itself.
     void step_out(bool replaced, void (*wait)(void* on), void* on);
-    void step_out_until(pilfer::event& e) {
+    void step_out_until(nap& n) {
         step_out(
-            false, [](void* on) { static_cast<pilfer::event*>(on)->wait(); }, &e);
+            false, [](void* on) { static_cast<nap*>(on)->sleep(); }, &n);
     }
-    /// False if this thread may sleep with its slot and its stack. Another stack of the thread may be ready
-    /// or become so, whether or not a task is suspended, and a thread that slept would never go on with it.
-    [[nodiscard]] bool waits_outside() const noexcept { return m_stacks_outside != 0 || suspended::any(); }
-    /// By a worker: a point for the stack of a job. Throws std::bad_alloc.
-    suspend_point_type& take_point();
-    void give_point(suspend_point_type& p) noexcept;
 
     void forget_threads() noexcept;
 
@@ -335,7 +361,11 @@ private:
     thread_data();
     ~thread_data();
     static void at_thread_end(void* p);
-    static thread_data& make(bool is_worker);
+    static thread_data& make_here();
+    /// Data without a place, for a stack that begins.
+    static thread_data& take();
+    /// The end of take(), or of a stack that had bound s_here.
+    void give() noexcept;
 
     /// Exact: for a thread that sleeps if there is none, it waits for thieves that only look.
     d1::task* find(std::intptr_t isolation, bool outermost, bool exact);
@@ -345,12 +375,63 @@ private:
     void execute(d1::task* t, std::uint64_t& floating_point);
     /// Lets a stack of this thread go on that was resumed.
     void let_resumed_go_first();
+    /// Does what other workers of the program's pool ask for: they may want a task that is below here on the
+    /// stack, or wait for their turn.
+    void serve_pool() noexcept;
 
-    suspend_point_type* m_free_points = nullptr;
-    unsigned m_stacks_outside = 0; // stacks of this thread that are in step_out()
+    thread_data* m_next_spare = nullptr;
 
     friend class arena;
+    friend class call;
+    friend struct thread_part;
     static thread_local thread_data* s_here __attribute__((tls_model("initial-exec")));
+};
+
+/// The frames of TBB on the stack of a task of a pool. Waits above them return on the same thread.
+class frames : pilfer::detail::bound_frames {
+public:
+    explicit frames(thread_data& t) noexcept : m_data(&t) {}
+    static thread_data* data_of(pilfer::detail::bound_frames* b) noexcept {
+        return b != nullptr ? static_cast<frames*>(b)->m_data : nullptr;
+    }
+
+private:
+    thread_data* const m_data;
+};
+
+inline thread_data* thread_data::bound_on(const pilfer::detail::worker& w) noexcept {
+    return frames::data_of(pilfer::detail::bound_frames::innermost(w));
+}
+
+/// A call into TBB that runs code of the program. In a task of a pool the outermost one takes the data that
+/// the thread keeps, and binds the stack to the thread.
+class call {
+public:
+    call() {
+        const pilfer::detail::worker* const w = pilfer::detail::this_worker();
+        m_data = w != nullptr ? thread_data::bound_on(*w) : nullptr;
+        if (m_data == nullptr) {
+            m_data = &thread_data::base();
+            if (w != nullptr) [[unlikely]] {
+                begin();
+            }
+        }
+    }
+    call(const call&) = delete;
+    call& operator=(const call&) = delete;
+    ~call() {
+        if (m_frames) [[unlikely]] {
+            end();
+        }
+    }
+    [[nodiscard]] thread_data& data() const noexcept { return *m_data; }
+
+private:
+    void begin();
+    void end() noexcept;
+
+    thread_data* m_data;
+    std::optional<frames> m_frames;
 };
 
 /// Access to the private half of a context.
@@ -417,14 +498,13 @@ namespace workers {
 [[nodiscard]] unsigned granted() noexcept;
 /// The bound of threads that run tasks at once, by global_control.
 [[nodiscard]] unsigned allowed() noexcept;
-/// Submits a job. False if no pool can be made.
-[[nodiscard]] bool submit(int level, void (*job)(arena*), arena* a) noexcept;
-/// True if jobs should leave: another job waits for a worker and none is free, or the pool ends.
+/// Submits a job of `a`: by a task to its pool, by other threads to the common pool if the program uses it.
+/// Otherwise the library makes a pool of its own. False if no pool can be made.
+[[nodiscard]] bool submit(int level, arena& a) noexcept;
+/// True if jobs in the library's own pool should leave: another job waits for a worker and none is free, or
+/// the pool ends.
 [[nodiscard]] bool are_wanted() noexcept;
-/// In bytes.
-[[nodiscard]] std::size_t stack_of_jobs() noexcept;
-void job_begins() noexcept;
-void job_ends() noexcept;
+/// A job in the library's own pool gives its worker away, and has it again.
 void job_pauses() noexcept;
 void job_goes_on() noexcept;
 /// After global_control has changed.
@@ -446,30 +526,21 @@ extern std::atomic<int> explicit_ones;
 /// Threads that sleep until a wait_context is released, or their arena has a task or a slot for them.
 struct sleeper {
     nap rest;
-    pilfer::event* stack = nullptr; // if set: a stack that is suspended, not a thread that sleeps
     std::uintptr_t released = 0;
     arena* place = nullptr;
     std::intptr_t isolation = 0;
+    bool keeps_slot = false;
     bool wants_slot = false;
     sleeper* previous = nullptr;
     sleeper* next = nullptr;
-
-    [[nodiscard]] bool woken() const noexcept { return stack != nullptr ? stack->is_set() : rest.woken(); }
-    void wake() noexcept {
-        if (stack != nullptr) {
-            stack->set();
-        } else {
-            rest.wake();
-        }
-    }
 };
 namespace sleepers {
 void add(sleeper& s) noexcept;
 void remove(sleeper& s) noexcept;
 void wake_for_task(arena& a, std::intptr_t isolation) noexcept;
 void wake_all_in(arena& a) noexcept;
-/// Wakes the sleeping threads of all arenas.
-void wake_threads() noexcept;
+/// Wakes all that sleep with a slot.
+void wake_slot_keepers() noexcept;
 void wake_for_slot(arena& a) noexcept;
 void wake_for_release(std::uintptr_t released) noexcept;
 void forget_threads() noexcept;

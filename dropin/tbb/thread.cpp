@@ -8,7 +8,6 @@
 #include <pthread.h>
 
 #include <pilfer/detail/base/ticks.hpp>
-#include <pilfer/yield.hpp>
 
 namespace tbb::detail::r1 {
 
@@ -18,6 +17,9 @@ namespace {
 
 pthread_key_t thread_end;
 std::once_flag key_once;
+thread_local thread_part* part_here = nullptr;
+short_lock parts_lock;
+thread_part* free_parts = nullptr; // under the lock
 
 /// How many fruitless looks a thread makes before it sleeps or leaves its arena: some 50 us.
 constexpr unsigned looks = 100;
@@ -44,11 +46,33 @@ std::uint64_t microseconds() noexcept {
 
 } // namespace
 
+thread_part& thread_part::here() {
+    if (part_here == nullptr) {
+        std::call_once(key_once, [] {
+            (void)pthread_key_create(&thread_end, &thread_data::at_thread_end);
+            prepare_for_fork();
+        });
+        {
+            const guard held(parts_lock);
+            part_here = free_parts;
+            if (part_here != nullptr) {
+                free_parts = part_here->next_free;
+            }
+        }
+        if (part_here == nullptr) {
+            part_here = new thread_part;
+        }
+        // If the key is refused, the thread's arena stays until the program ends.
+        (void)pthread_setspecific(thread_end, part_here);
+    }
+    return *part_here;
+}
+
 thread_data::thread_data() {
     adopt_pool(*this);
     contexts = &context_list::adopt();
-    static std::atomic<std::uint32_t> threads{0};
-    number = threads.fetch_add(1, std::memory_order_relaxed);
+    static std::atomic<std::uint32_t> made{0};
+    number = made.fetch_add(1, std::memory_order_relaxed);
     random = number * 2654435761U | 1U;
 }
 
@@ -56,59 +80,83 @@ thread_data::~thread_data() {
     if (place != nullptr) {
         leave();
     }
-    if (!is_worker) {
-        give_point(*point);
-    }
-    while (m_free_points != nullptr) {
-        delete &take_point();
-    }
     contexts->abandon();
     abandon_pool(*this);
 }
 
 void thread_data::at_thread_end(void* p) {
     // An observer may use TBB in its last call, so the thread is known until then.
-    delete static_cast<thread_data*>(p);
+    delete s_here;
     s_here = nullptr;
+    auto& part = *static_cast<thread_part*>(p);
+    while (thread_data* t = part.spare) {
+        part.spare = t->m_next_spare;
+        delete t;
+    }
+    part_here = nullptr;
+    const guard held(parts_lock);
+    part.next_free = free_parts;
+    free_parts = &part;
 }
 
-thread_data& thread_data::make(bool is_worker) {
-    std::call_once(key_once, [] {
-        (void)pthread_key_create(&thread_end, &thread_data::at_thread_end);
-        prepare_for_fork();
-    });
-    auto* t = new thread_data;
-    t->is_worker = is_worker;
-    if (!is_worker) {
-        t->point = &t->take_point();
-        pthread_attr_t attributes;
-        if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
+thread_data& thread_data::make_here() {
+    if (s_here == nullptr) {
+        s_here = &take();
+        if (pthread_attr_t attributes; pthread_getattr_np(pthread_self(), &attributes) == 0) {
             void* lowest = nullptr;
             std::size_t bytes = 0;
             if (pthread_attr_getstack(&attributes, &lowest, &bytes) == 0) {
-                t->limit_stack(static_cast<char*>(lowest) + bytes, bytes);
+                s_here->limit_stack(static_cast<char*>(lowest) + bytes, bytes);
             }
             (void)pthread_attr_destroy(&attributes);
         }
     }
-    s_here = t;
-    // If the key is refused, the thread's arena stays until the program ends.
-    (void)pthread_setspecific(thread_end, t);
+    auto* a = new arena(workers::granted(), 1, d1::task_arena_base::priority::normal);
+    s_here->enter(*a, a->take_slot(false));
+    a->remove_reference(); // the thread in it keeps it
+    return *s_here;
+}
+
+thread_data& thread_data::take() {
+    thread_part& part = thread_part::here();
+    thread_data* t = part.spare;
+    if (t == nullptr) {
+        t = new thread_data;
+    } else {
+        part.spare = t->m_next_spare;
+    }
+    t->part = &part;
     return *t;
 }
 
-thread_data& thread_data::here() {
-    if (s_here != nullptr && s_here->place != nullptr) [[likely]] {
-        return *s_here;
+void thread_data::give() noexcept {
+    if (place != nullptr) {
+        leave();
     }
-    thread_data& t = s_here != nullptr ? *s_here : make(false);
-    auto* a = new arena(workers::granted(), 1, d1::task_arena_base::priority::normal);
-    t.enter(*a, a->take_slot(false));
-    a->remove_reference(); // the thread in it keeps it
-    return t;
+    m_next_spare = std::exchange(part->spare, this);
 }
 
-thread_data& thread_data::of_worker() { return s_here != nullptr ? *s_here : make(true); }
+void thread_data::limit_stack_of_task() noexcept {
+    const char* const top = static_cast<const char*>(__builtin_frame_address(0));
+    const char* const low = reinterpret_cast<const char*>(
+        pilfer::detail::this_worker()->current.load(std::memory_order_relaxed)->ctx->low);
+    limit_stack(top, static_cast<std::size_t>(top - low));
+}
+
+void call::begin() {
+    thread_data::s_here = nullptr; // other tasks of this thread get data of their own
+    m_frames.emplace(*m_data);
+    m_data->limit_stack_of_task();
+}
+
+void call::end() noexcept {
+    m_frames.reset();
+    if (thread_data::s_here == nullptr) {
+        thread_data::s_here = m_data;
+    } else {
+        m_data->give();
+    }
+}
 
 void thread_data::enter(arena& a, unsigned i) {
     a.add_reference();
@@ -138,25 +186,8 @@ void thread_data::leave() {
     a.remove_reference();
 }
 
-suspend_point_type& thread_data::take_point() {
-    suspend_point_type* p = m_free_points;
-    if (p == nullptr) {
-        return *new suspend_point_type(*this);
-    }
-    m_free_points = p->next;
-    return *p;
-}
-
-void thread_data::give_point(suspend_point_type& p) noexcept {
-    p.next = m_free_points;
-    m_free_points = &p;
-}
-
 void thread_data::step_out(bool replaced, void (*wait)(void* on), void* on) {
     const position before = *this;
-    stay* const stays_before = stays;
-    suspend_point_type* const point_before = point;
-    arena* const job_before = job;
     arena& a = *place;
     // Below on the stack is a frame that expects its slot.
     const bool keeps_slot = stays != nullptr && stays->uses_a_slot_again();
@@ -165,28 +196,16 @@ void thread_data::step_out(bool replaced, void (*wait)(void* on), void* on) {
         leave();
     }
     place = nullptr;
-    stays = nullptr;
-    ++m_stacks_outside;
-    if (is_worker) {
-        point = nullptr;
-        job = nullptr;
+    if (is_own) {
         workers::job_pauses();
-        job_before->begin_absence(true, false);
-    } else {
-        a.begin_absence(false, replaced);
     }
+    (is_worker ? *job : a).begin_absence(is_worker, replaced);
     wait(on);
-    if (is_worker) {
-        job_before->end_absence(true, false);
+    (is_worker ? *job : a).end_absence(is_worker, replaced);
+    if (is_own) {
         workers::job_goes_on();
-    } else {
-        a.end_absence(false, replaced);
     }
     const unsigned i = keeps_slot ? before.slot_index : a.take_slot_again(before.slot_index, is_worker);
-    --m_stacks_outside;
-    stays = stays_before;
-    point = point_before;
-    job = job_before;
     if (keeps_slot) {
         static_cast<position&>(*this) = before;
     } else {
@@ -194,7 +213,6 @@ void thread_data::step_out(bool replaced, void (*wait)(void* on), void* on) {
         is_outermost = before.is_outermost;
         context = before.context;
         isolation = before.isolation;
-        stack_limit = before.stack_limit;
     }
     a.remove_reference();
 }
@@ -277,11 +295,8 @@ d1::task* thread_data::find_elsewhere(std::intptr_t wanted, bool outermost, bool
 }
 
 d1::task* thread_data::sleep(std::intptr_t wanted, d1::wait_context& until, bool outermost) {
-    // With a suspended task in the process this thread gives its slot away, and its own other stacks go on.
-    const bool stack = waits_outside();
-    pilfer::event woken;
     sleeper s;
-    s.stack = stack ? &woken : nullptr;
+    s.keeps_slot = !suspended::any();
     s.released = reinterpret_cast<std::uintptr_t>(&until);
     s.place = place;
     s.isolation = wanted;
@@ -291,8 +306,8 @@ d1::task* thread_data::sleep(std::intptr_t wanted, d1::wait_context& until, bool
     d1::task* t = nullptr;
     if (external_waiter::is_running(until)) {
         t = find(wanted, outermost, true);
-        if (t == nullptr && stack) {
-            step_out_until(woken);
+        if (t == nullptr && !s.keeps_slot) {
+            step_out_until(s.rest);
         } else if (t == nullptr && !suspended::any()) {
             s.rest.sleep();
         }
@@ -306,11 +321,15 @@ d1::task* thread_data::sleep(std::intptr_t wanted, d1::wait_context& until, bool
 
 d1::task* thread_data::find_or_wait(std::intptr_t wanted, d1::wait_context* until, bool outermost) {
     for (unsigned round = 0;; ++round) {
+        // A stack that waits for a slot may be on this very worker, so a job that finds nothing leaves at
+        // once.
         if (until != nullptr ? !external_waiter::is_running(*until)
-                             : place->too_many_jobs() || workers::are_wanted()) {
+                             : place->too_many_jobs() || (is_own && workers::are_wanted()) ||
+                                   place->m_slot_seekers.load(std::memory_order_relaxed) != 0) {
             return nullptr;
         }
-        if (resumed_here.load(std::memory_order_relaxed) != 0) [[unlikely]] {
+        serve_pool();
+        if (part->resumed_here.load(std::memory_order_relaxed) != 0) [[unlikely]] {
             if (until == nullptr) {
                 return nullptr;
             }
@@ -335,7 +354,15 @@ d1::task* thread_data::find_or_wait(std::intptr_t wanted, d1::wait_context* unti
 
 void thread_data::let_resumed_go_first() {
     step_out(
-        false, [](void*) { pilfer::yield(); }, nullptr);
+        false, [](void*) { pilfer::detail::give_way(); }, nullptr);
+}
+
+void thread_data::serve_pool() noexcept {
+    using trip = pilfer::detail::signal_word<pilfer::detail::std_atom>;
+    if (pilfer::detail::worker* const w = pilfer::detail::this_worker();
+        w != nullptr && !is_own && w->deque.signal().has(trip::expose | trip::yield_request)) [[unlikely]] {
+        pilfer::detail::attend(w);
+    }
 }
 
 void thread_data::run(d1::task* first, d1::wait_context* until) {
@@ -355,10 +382,12 @@ void thread_data::run(d1::task* first, d1::wait_context* until) {
             if (!external_waiter::is_running(*until)) {
                 break;
             }
-        } else if (place->too_many_jobs() || (workers::are_wanted() && microseconds() - since > 200) ||
-                   resumed_here.load(std::memory_order_relaxed) != 0) {
+        } else if (place->too_many_jobs() ||
+                   (is_own && workers::are_wanted() && microseconds() - since > 200) ||
+                   part->resumed_here.load(std::memory_order_relaxed) != 0) {
             break;
         }
+        serve_pool();
         t = find(wanted, outermost, false);
         if (t == nullptr) {
             t = find_or_wait(wanted, until, outermost);
@@ -397,18 +426,28 @@ void thread_data::forget_threads() noexcept {
         own().taken.store(true, std::memory_order_relaxed);
     }
     stay::take_slots_again(*this);
-    m_stacks_outside = 0;
 }
 
 // --- the entries of tasks ----------------------------------------------------------------------------------
 
-void spawn(d1::task& t, d1::task_group_context& c) { thread_data::here().spawn(t, c, d1::no_slot); }
+void spawn(d1::task& t, d1::task_group_context& c) { r1::spawn(t, c, d1::no_slot); }
 
-void spawn(d1::task& t, d1::task_group_context& c, d1::slot_id id) { thread_data::here().spawn(t, c, id); }
+void spawn(d1::task& t, d1::task_group_context& c, d1::slot_id id) {
+    const pilfer::detail::worker* const w = pilfer::detail::this_worker();
+    if (w == nullptr) {
+        thread_data::base().spawn(t, c, id);
+    } else if (thread_data* const here = thread_data::bound_on(*w)) {
+        here->spawn(t, c, id);
+    } else {
+        // The task of a pool may wait for it on another thread, whose slot is another.
+        r1::enqueue(t, c, nullptr);
+    }
+}
 
 void execute_and_wait(d1::task& t, d1::task_group_context& t_ctx, d1::wait_context& w,
                       d1::task_group_context& w_ctx) {
-    thread_data& here = thread_data::here();
+    const call inside;
+    thread_data& here = inside.data();
     task_group_context_impl::bind(t_ctx, here);
     task_accessor::set(t, t_ctx, here.isolation, d1::no_slot, d1::no_slot);
     here.run(&t, &w);
@@ -416,7 +455,8 @@ void execute_and_wait(d1::task& t, d1::task_group_context& t_ctx, d1::wait_conte
 }
 
 void wait(d1::wait_context& w, d1::task_group_context& c) {
-    thread_data::here().run(nullptr, &w);
+    const call inside;
+    inside.data().run(nullptr, &w);
     task_group_context_impl::rethrow(c);
 }
 
@@ -427,16 +467,17 @@ std::atomic<int> count{0};
 
 void begin() noexcept {
     if (count.fetch_add(1, std::memory_order_seq_cst) == 0) {
-        // Threads that sleep in waits suspend from now on, so a resumed stack of theirs can go on.
+        // From now on they wait without a slot, which a resumed stack may need.
         std::atomic_thread_fence(std::memory_order_seq_cst);
-        sleepers::wake_threads();
+        sleepers::wake_slot_keepers();
     }
 }
 } // namespace suspended
 
 void suspend(suspend_callback_type callback, void* user) {
-    thread_data& t = thread_data::here();
-    suspend_point_type& p = *t.point;
+    const call inside;
+    thread_data& t = inside.data();
+    suspend_point_type& p = t.point;
     suspended::begin();
     p.resumed.reset();
     p.may_be_resumed.store(true, std::memory_order_release);
@@ -444,10 +485,10 @@ void suspend(suspend_callback_type callback, void* user) {
     [&]() noexcept { callback(user, &p); }();
     const auto wait = [](void* on) {
         auto& own = *static_cast<suspend_point_type*>(on);
-        own.resumed.wait(); // also for the end of the call that has set it
-        own.thread->resumed_here.fetch_sub(1, std::memory_order_relaxed);
+        own.resumed.sleep();
+        own.stack->part->resumed_here.fetch_sub(1, std::memory_order_relaxed);
     };
-    if (p.resumed.is_set()) {
+    if (p.resumed.woken()) {
         wait(&p);
     } else {
         t.step_out(true, wait, &p);
@@ -460,11 +501,11 @@ void resume(suspend_point_type* p) {
         std::fprintf(stderr, "libpilfer-tbb: tbb::task::resume() of a task that is not suspended\n");
         std::abort();
     }
-    p->thread->resumed_here.fetch_add(1, std::memory_order_relaxed);
-    p->resumed.set();
+    p->stack->part->resumed_here.fetch_add(1, std::memory_order_relaxed);
+    p->resumed.wake();
 }
 
-suspend_point_type* current_suspend_point() { return thread_data::here().point; }
+suspend_point_type* current_suspend_point() { return &thread_data::here().point; }
 
 d1::slot_id execution_slot(const d1::execution_data* ed) {
     const thread_data* t =
@@ -480,7 +521,8 @@ d1::task_group_context* current_context() {
 void notify_waiters(std::uintptr_t released) { sleepers::wake_for_release(released); }
 
 void isolate_within_arena(d1::delegate_base& d, std::intptr_t isolation) {
-    thread_data& t = thread_data::here();
+    const call inside;
+    thread_data& t = inside.data();
     const std::intptr_t before = t.isolation;
     // Odd, so it is no address that a caller passes. A thread uses a number again after 2^32 regions.
     const auto own =
@@ -507,8 +549,8 @@ template <class Wanted>
 void wake(Wanted wanted, bool one) noexcept {
     const guard held(lock);
     for (sleeper* s = all.first(); s != nullptr; s = s->next) {
-        if (!s->woken() && wanted(*s)) {
-            s->wake();
+        if (!s->rest.woken() && wanted(*s)) {
+            s->rest.wake();
             if (one) {
                 return;
             }
@@ -549,8 +591,8 @@ void wake_all_in(arena& a) noexcept {
     wake([&](const sleeper& s) { return s.place == &a && !s.wants_slot; }, false);
 }
 
-void wake_threads() noexcept {
-    wake([](const sleeper& s) { return s.stack == nullptr; }, false);
+void wake_slot_keepers() noexcept {
+    wake([](const sleeper& s) { return s.keeps_slot; }, false);
 }
 
 void wake_for_slot(arena& a) noexcept {

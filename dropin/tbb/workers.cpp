@@ -3,10 +3,13 @@
 
 #include <array>
 #include <cstdio>
+#include <memory>
 #include <set>
+#include <utility>
 
 #include <pthread.h>
 
+#include <pilfer/blocking.hpp>
 #include <pilfer/pool.hpp>
 
 #include "platform/cpus.hpp"
@@ -21,11 +24,14 @@ struct state {
     std::shared_ptr<pilfer::pool> pool; // under the lock
     std::atomic<int> waiting{0};        // jobs that are submitted and have not begun
     std::atomic<int> running{0};
-    std::atomic<int> ending{0};               // calls of end() that wait for jobs
-    std::atomic<int> size{0};                 // workers of the pool
-    std::atomic<std::size_t> stack{0};        // bytes, of each context of the pool
+    std::atomic<int> ending{0}; // calls of end() that wait for jobs
+    std::atomic<int> size{0};   // workers of the pool
+    std::atomic<bool> has_pool{false};
     std::atomic<unsigned> allowed{granted()}; // threads, with one outside of the pool
 };
+
+/// A thread of a pool of the library's own, also of one that ends.
+constinit thread_local bool is_of_own_pool = false;
 
 /// Never destroyed: threads may use it while the program ends.
 state& all() {
@@ -46,16 +52,93 @@ std::shared_ptr<pilfer::pool> pool_of(state& s) {
         o.max_workers = std::max(most(), o.workers);
         o.name = "pilfer-tbb";
         o.stack_size = std::clamp(stack_size(), std::size_t{64} * 1024, std::size_t{1} << 30);
-        s.stack.store(o.stack_size, std::memory_order_relaxed);
         o.max_extra_workers = 0;
+        o.on_start = [](unsigned) { is_of_own_pool = true; };
         o.resume = pilfer::resume::own_thread; // what a program keeps in thread-locals stays its own
         // An unchanged program gets no signal handler and no reports.
         o.debug.overflow_message = false;
         o.debug.stall_report = 0;
         s.pool = std::make_shared<pilfer::pool>(o);
         s.size.store(static_cast<int>(s.pool->workers()), std::memory_order_relaxed);
+        s.has_pool.store(true, std::memory_order_relaxed);
     }
     return s.pool;
+}
+
+std::shared_ptr<pilfer::pool> forget_pool(state& s) noexcept {
+    const guard held(s.lock);
+    s.has_pool.store(false, std::memory_order_relaxed);
+    return std::move(s.pool);
+}
+
+/// Waits for the jobs of `p`, which leave arenas that never run dry, too, and go on in another pool. A
+/// submitter may still hold `p`, and the last holder must not be one that a worker waits for.
+void end(state& s, pilfer::pool& p) {
+    s.ending.fetch_add(1, std::memory_order_relaxed);
+    p.shutdown();
+    s.ending.fetch_sub(1, std::memory_order_relaxed);
+}
+
+/// A job on its way to a worker.
+class job final : public pilfer::detail::detached_task {
+public:
+    job(arena& a, bool in_own_pool) noexcept : m_arena(&a), m_in_own_pool(in_own_pool) {}
+    ~job() override {
+        if (m_arena != nullptr) {
+            m_arena->drop_job(); // the program's pool has dropped it
+        }
+    }
+    /// The arena stays with the caller.
+    void recall() noexcept { m_arena = nullptr; }
+
+private:
+    void execute() override {
+        state& s = all();
+        if (m_in_own_pool) {
+            s.waiting.fetch_sub(1, std::memory_order_relaxed);
+            s.running.fetch_add(1, std::memory_order_relaxed);
+        }
+        std::exchange(m_arena, nullptr)->run_job(m_in_own_pool);
+        if (m_in_own_pool) {
+            s.running.fetch_sub(1, std::memory_order_relaxed);
+        }
+    }
+
+    arena* m_arena;
+    const bool m_in_own_pool;
+};
+
+/// Throws pool_closed, std::bad_alloc.
+void submit_to(pilfer::detail::pool_core& p, int level, arena& a, bool in_own_pool) {
+    constexpr std::array levels{pilfer::priority::high, pilfer::priority::normal, pilfer::priority::low};
+    auto task = std::make_unique<job>(a, in_own_pool);
+    try {
+        task->start(p, {.priority = levels[static_cast<std::size_t>(level)]});
+    } catch (...) {
+        task->recall();
+        throw;
+    }
+    (void)task.release(); // NOLINT(bugprone-unused-return-value): it ends itself, and may have already
+}
+
+/// The pool of the program in which a job of the calling thread runs, or null.
+pilfer::detail::pool_core* pool_of_program() noexcept {
+    if (const pilfer::detail::worker* const w = pilfer::detail::this_worker();
+        w != nullptr && !is_of_own_pool) {
+        return w->pool;
+    }
+    return pilfer::detail::common_core_if_made();
+}
+
+/// The program has begun to use the common pool. Then the library's own is not needed any more, and ends as
+/// soon as its jobs have left. Jobs that come from the program's other pools do not end it.
+void leave_own_pool(state& s) {
+    if (pilfer::detail::common_core_if_made() == nullptr) {
+        return;
+    }
+    if (std::shared_ptr<pilfer::pool> own = forget_pool(s)) {
+        pilfer::pool::common().submit([&s, own] { pilfer::blocking([&] { end(s, *own); }); });
+    }
 }
 
 } // namespace
@@ -74,14 +157,23 @@ unsigned granted() noexcept {
 
 unsigned allowed() noexcept { return all().allowed.load(std::memory_order_relaxed); }
 
-bool submit(int level, void (*job)(arena*), arena* a) noexcept {
+bool submit(int level, arena& a) noexcept {
     state& s = all();
+    if (pilfer::detail::pool_core* const program = pool_of_program()) {
+        try {
+            if (s.has_pool.load(std::memory_order_relaxed)) {
+                leave_own_pool(s);
+            }
+            submit_to(*program, level, a, false);
+            return true;
+        } catch (const std::exception&) {
+            // It is closed, or its queue is full: a pool of the library's own runs the job.
+        }
+    }
     s.waiting.fetch_add(1, std::memory_order_relaxed);
     for (;;) {
         try {
-            constexpr std::array levels{pilfer::priority::high, pilfer::priority::normal,
-                                        pilfer::priority::low};
-            pool_of(s)->submit({.priority = levels[static_cast<std::size_t>(level)]}, [job, a] { job(a); });
+            submit_to(pool_of(s)->core(), level, a, true);
             return true;
         } catch (const pilfer::pool_closed&) {
             // finalize() has ended this pool after pool_of() has returned it. The next one is another.
@@ -104,17 +196,7 @@ bool are_wanted() noexcept {
             s.running.load(std::memory_order_relaxed) >= s.size.load(std::memory_order_relaxed));
 }
 
-std::size_t stack_of_jobs() noexcept { return all().stack.load(std::memory_order_relaxed); }
-
-void job_begins() noexcept {
-    state& s = all();
-    s.waiting.fetch_sub(1, std::memory_order_relaxed);
-    s.running.fetch_add(1, std::memory_order_relaxed);
-}
-
-void job_ends() noexcept { all().running.fetch_sub(1, std::memory_order_relaxed); }
-
-void job_pauses() noexcept { job_ends(); }
+void job_pauses() noexcept { all().running.fetch_sub(1, std::memory_order_relaxed); }
 
 void job_goes_on() noexcept { all().running.fetch_add(1, std::memory_order_relaxed); }
 
@@ -138,18 +220,8 @@ void set_allowed(unsigned n) noexcept {
 
 void end() {
     state& s = all();
-    std::shared_ptr<pilfer::pool> pool;
-    {
-        const guard held(s.lock);
-        pool = std::move(s.pool);
-        s.pool.reset();
-    }
-    if (pool) {
-        // A submitter may still hold it, and the last holder must not be one that a worker waits for.
-        // Its jobs leave arenas that never run dry, too, and go on in the next pool.
-        s.ending.fetch_add(1, std::memory_order_relaxed);
-        pool->shutdown();
-        s.ending.fetch_sub(1, std::memory_order_relaxed);
+    if (const std::shared_ptr<pilfer::pool> p = forget_pool(s)) {
+        end(s, *p);
     }
 }
 
@@ -158,6 +230,7 @@ void forget_threads() noexcept {
     (void)s.lock.open_for_good();
     // The pool of the parent has no threads here. It is kept, because its destructor would look for them.
     new (&s.pool) std::shared_ptr<pilfer::pool>;
+    s.has_pool.store(false, std::memory_order_relaxed);
     s.waiting.store(0, std::memory_order_relaxed);
     s.running.store(0, std::memory_order_relaxed);
     s.ending.store(0, std::memory_order_relaxed);

@@ -4,6 +4,8 @@
 #include <optional>
 #include <string>
 
+#include <pilfer/detail/base/platform.hpp>
+
 namespace pilfer {
 inline namespace v0 {
 namespace os {
@@ -17,9 +19,9 @@ namespace os {
 [[nodiscard]] std::optional<unsigned> workers_from(const char* environment);
 
 /// The smaller of affinity mask and quota at present, at least 1.
-[[nodiscard]] unsigned granted_cpus();
+[[nodiscard]] PILFER_API unsigned granted_cpus();
 /// The automatic worker count: PILFER_WORKERS, else granted_cpus().
-[[nodiscard]] unsigned automatic_workers();
+[[nodiscard]] PILFER_API unsigned automatic_workers();
 
 } // namespace os
 } // namespace v0

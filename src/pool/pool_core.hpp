@@ -27,8 +27,6 @@ class blocking_threads;
 class descriptor_watch;
 class guest_slots;
 
-/// Null if the common pool has not been used yet, or could not be made.
-[[nodiscard]] pool_core* common_core_if_made() noexcept;
 /// In a child of fork(), by its only thread.
 void forget_common_pool() noexcept;
 

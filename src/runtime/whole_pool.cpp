@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include <pilfer/detail/task/bound_frames.hpp>
 #include <pilfer/error.hpp>
 #include <pilfer/scope.hpp>
 
@@ -25,7 +26,11 @@ namespace {
 }
 
 [[nodiscard]] activation* take_rest_of(scope_node& s) noexcept {
-    return scope_access::taken(*scope_access::of(&s));
+    activation* const owner = scope_access::taken(*scope_access::of(&s));
+    if (owner->ctx->bound.load(rlx) != nullptr) {
+        s.head().comes_home = true; // its frames go on here until the next sync()
+    }
+    return owner;
 }
 
 [[nodiscard]] std::uint64_t stall_interval(const options& o) noexcept {

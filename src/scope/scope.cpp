@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include <pilfer/detail/scope/timed_sync.hpp>
+#include <pilfer/detail/task/bound_frames.hpp>
 
 #include "base/write.hpp"
 #include "cancel/cancellation.hpp"
@@ -84,18 +85,13 @@ bool scope_core::checked_home(resume where) {
 /// Called at the end of a wait that began on `home`. The rule by which waiters are released is not enough:
 /// children run on top of the waiting frame, and their own waits may move it to another worker.
 void scope_core::resume_on_origin(worker* home) noexcept {
-    if (m_link.head().comes_home && this_worker() != home) {
-        struct going_home : suspension {
-            unsigned worker;
-        };
-        going_home s;
-        s.worker = home->index;
-        s.publish = [](suspension& self) noexcept {
-            waker& wakes = scheduler::of(self.home).crew().wakes;
-            wakes.send_to(&self, static_cast<going_home&>(self).worker);
-            return true;
-        };
-        scheduler::of(this_worker()).switching.suspend_here(s);
+    if (m_link.head().comes_home) {
+        if (worker* const bound = bound_frames::home_of(*owner()->ctx)) {
+            home = bound;
+        }
+        if (this_worker() != home) {
+            scheduler::of(this_worker()).go_to(home->index);
+        }
     }
 }
 

@@ -84,6 +84,8 @@ public:
     void yield_here() noexcept;
     /// Lets one other ready thing run before the running context: see yield().
     void let_others_first() noexcept;
+    /// The running context resumes on worker `there` of its pool.
+    void go_to(unsigned there) noexcept;
     /// The running context resumes on another worker of its pool, if there is one.
     void go_elsewhere() noexcept;
 

@@ -1,6 +1,7 @@
 #include "worker/switcher.hpp"
 
 #include <pilfer/detail/context/held_lock.hpp>
+#include <pilfer/detail/task/bound_frames.hpp>
 
 #include "context/switch.hpp"
 #include "worker/team.hpp"
@@ -198,6 +199,9 @@ void switcher::suspend_here(suspension& s) noexcept {
     scheduler::of(now).count.resumes.add();
     scheduler::of(now).backend().task_returns(scheduler::of(now), left);
     PILFER_CHAOS_POINT(leave);
+    if (const worker* const home = bound_frames::home_of(*s.act->ctx); home != nullptr && home != now) {
+        scheduler::of(now).go_to(home->index);
+    }
 }
 
 PILFER_NO_SANITIZE void switcher::leave_context(context* c, suspension* next) noexcept {

@@ -72,6 +72,19 @@ void scheduler::let_others_first() noexcept {
     yield_here();
 }
 
+void scheduler::go_to(unsigned there) noexcept {
+    struct going : suspension {
+        unsigned there;
+    };
+    going s;
+    s.there = there;
+    s.publish = [](suspension& self) noexcept {
+        scheduler::of(self.home).crew().wakes.send_to(&self, static_cast<going&>(self).there);
+        return true;
+    };
+    switching.suspend_here(s);
+}
+
 void scheduler::go_elsewhere() noexcept {
     suspension s;
     s.publish = [](suspension& self) noexcept {

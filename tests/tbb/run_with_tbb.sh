@@ -24,6 +24,20 @@ says "there is no program /nowhere/program" 2 "$script" --library "$library" /no
 says "usage:" 2 "$script" --library "$library"
 says "--library needs a file" 2 "$script" --library
 
+# Two pools are said. These programs only look as if they had pilfer.
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+printf '#!/bin/sh\n# pilfer: internal error\n' >"$folder/static"
+printf '#!/bin/sh\n# libpilfer.so\n' >"$folder/shared"
+chmod +x "$folder/static" "$folder/shared"
+says "static has a static libpilfer, so pilfer and oneTBB have a pool each" 0 "$script" --library "$library" "$folder/static"
+if grep -qa "pilfer: internal error" "$library"; then
+    says "$(readlink -f "$library") has a static libpilfer, so pilfer" 0 "$script" --library "$library" "$folder/shared"
+elif "$script" --library "$library" "$folder/shared" 2>&1 | grep "a pool each"; then
+    echo "a pool each was said of one"
+    failed=1
+fi
+
 # The program really has it.
 libraries=$(LD_DEBUG=libs "$script" --library "$library" "$program" --gtest_list_tests 2>&1)
 if [[ $libraries != *"calling init: $(readlink -f "$library")"* ]]; then

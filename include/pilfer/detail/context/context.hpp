@@ -18,6 +18,7 @@ namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
+class bound_frames;
 struct context;
 struct slab;
 struct std_atom;
@@ -96,6 +97,9 @@ struct alignas(64) context {
     void* job = nullptr;      // the job of the entry function, with its kind; null for a child of spawn
     std::atomic<suspension*> waiting{nullptr}; // while the context is suspended: its innermost wait
     std::atomic<const char*> name{nullptr};    // of the innermost named function on it, in its frame
+    /// Its innermost frames that must go on on their thread. Only code on this context uses it, and a thief
+    /// that resumes its rest.
+    std::atomic<bound_frames*> bound{nullptr};
     stack_view view;
     std::uint32_t index = 0; // in its slab
     std::uint32_t valgrind_id = 0;

@@ -48,6 +48,8 @@ PILFER_API void submit(pool_core& p, submission* s);
 /// itself.
 PILFER_API void submit(pool_core& p, submission* s, priority level);
 PILFER_API pool_core& common_core();
+/// Null if the common pool has not been used yet, or could not be made.
+[[nodiscard]] PILFER_API pool_core* common_core_if_made() noexcept;
 /// True if the calling process is a child of fork(), and the pool its parent's.
 [[nodiscard]] PILFER_API bool is_forked_child(const pool_core& p) noexcept;
 /// Counts a task that shutdown(drain) must wait for and that was not submitted.

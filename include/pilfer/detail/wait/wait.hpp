@@ -48,7 +48,7 @@ PILFER_API void wait_in(waiters& list, waiters::entry& e, instant until, const w
 /// of such waits would keep it from running. So the calling task lets others go first, as by yield(), and may
 /// be resumed on another worker. On any other thread it does nothing, because the system gives other threads
 /// their turn.
-void give_way(awaited what = awaited::anything) noexcept;
+PILFER_API void give_way(awaited what = awaited::anything) noexcept;
 /// Resumes the waiter of `e`, which was taken out; the list's lock is free again. Nothing of `e` or its frame
 /// is touched afterwards. Nor is the object, unless the caller has other rights to it.
 PILFER_API void go_on(waiters::entry& e) noexcept;

@@ -1,0 +1,278 @@
+// A program that uses pilfer and oneTBB: loops of both inside each other, in one pool. tbb_one_pool runs on a
+// pool of its own, and with PILFER_WORKERS workers.
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <execution>
+#include <filesystem>
+#include <mutex>
+#include <numeric>
+#include <set>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <oneapi/tbb/global_control.h>
+#include <oneapi/tbb/mutex.h>
+#include <oneapi/tbb/parallel_for.h>
+#include <oneapi/tbb/task.h>
+#include <oneapi/tbb/task_arena.h>
+#include <oneapi/tbb/task_group.h>
+
+#include <pilfer/pilfer.hpp>
+#include <pilfer/trace.hpp>
+
+#include <gtest/gtest.h>
+
+namespace {
+
+std::size_t threads_of_process() {
+    const std::filesystem::directory_iterator all("/proc/self/task");
+    return static_cast<std::size_t>(std::distance(begin(all), end(all)));
+}
+
+int count_of(const std::string& word, const std::string& text) {
+    int n = 0;
+    for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
+        ++n;
+    }
+    return n;
+}
+
+/// Of the pool of this program: as many as PILFER_WORKERS says.
+unsigned workers() { return pilfer::pool::common().workers(); }
+
+/// Threads that ran something.
+class seen_threads {
+public:
+    void note() {
+        const std::lock_guard held(m_mutex);
+        m_ids.insert(std::this_thread::get_id());
+    }
+    [[nodiscard]] std::size_t size() const { return m_ids.size(); }
+
+private:
+    std::mutex m_mutex;
+    std::set<std::thread::id> m_ids;
+};
+
+/// A loop of oneTBB, with a parallel algorithm of libstdc++ in its body, with waits of pilfer in that one's.
+long nested(int outer, int inner, seen_threads& seen) {
+    pilfer::mutex lock;
+    long sum = 0;
+    tbb::parallel_for(0, outer, [&](int) {
+        std::vector<int> v(static_cast<std::size_t>(inner), 1);
+        std::for_each(std::execution::par, v.begin(), v.end(), [&](int x) {
+            seen.note();
+            const auto [a, b] = pilfer::join(
+                [&] {
+                    const std::lock_guard held(lock);
+                    pilfer::yield();
+                    return ++sum;
+                },
+                [x] { return x; });
+            EXPECT_GE(a, b);
+        });
+    });
+    return sum;
+}
+
+TEST(tbb_one_pool, loops_in_each_other_have_the_threads_of_the_pool) {
+    seen_threads seen;
+    const unsigned n = workers();
+    const std::size_t before = threads_of_process();
+    const long sum = pilfer::pool::common().run([&] { return nested(20, 50, seen); });
+    EXPECT_EQ(sum, 1000);
+    EXPECT_EQ(threads_of_process(), before);
+    EXPECT_LE(seen.size(), n);
+}
+
+TEST(tbb_one_pool, a_loop_of_a_thread_outside_uses_the_pool) {
+    seen_threads seen;
+    const unsigned n = workers();
+    const std::size_t before = threads_of_process();
+    EXPECT_EQ(nested(20, 50, seen), 1000);
+    EXPECT_EQ(threads_of_process(), before);
+    EXPECT_LE(seen.size(), n + 1);
+}
+
+/// Thread-locals of oneTBB and of the program keep their values.
+TEST(tbb_one_pool, a_body_that_waits_goes_on_on_its_thread) {
+    std::atomic<int> moved{0};
+    pilfer::mutex lock;
+    const auto stays = [&](auto wait) {
+        const auto here = std::this_thread::get_id();
+        const int slot = tbb::this_task_arena::current_thread_index();
+        wait();
+        moved += std::this_thread::get_id() != here || tbb::this_task_arena::current_thread_index() != slot;
+    };
+    pilfer::pool::common().run([&] {
+        pilfer::for_each(0, 8, [&](int) {
+            tbb::parallel_for(0, 50, [&](int i) {
+                stays([&] {
+                    const std::lock_guard held(lock);
+                    pilfer::yield();
+                });
+                stays([&] { EXPECT_EQ(pilfer::pool::common().async([i] { return i; }).get(), i); });
+                stays([&] {
+                    pilfer::scope children;
+                    children.spawn([] { pilfer::yield(); }); // an idle worker may take the rest
+                    tbb::parallel_for(0, 3, [](int) {});
+                    children.sync();
+                });
+                stays([&] { pilfer::sleep_for(std::chrono::microseconds(1)); });
+            });
+        });
+    });
+    EXPECT_EQ(moved, 0);
+}
+
+/// The lock is held by a frame that another task of the same worker has to let go on.
+TEST(tbb_one_pool, a_mutex_of_tbb_may_be_held_across_a_wait) {
+    tbb::mutex lock;
+    long sum = 0;
+    pilfer::pool::common().run([&] {
+        pilfer::for_each(0, 20, [&](int) {
+            const tbb::mutex::scoped_lock held(lock);
+            pilfer::yield();
+            tbb::parallel_for(0, 10, [](int) {});
+            ++sum;
+        });
+    });
+    EXPECT_EQ(sum, 20);
+}
+
+/// Between run() and wait() the task of pilfer may continue on another thread.
+TEST(tbb_one_pool, a_group_is_awaited_wherever_its_task_is) {
+    const tbb::global_control one(tbb::global_control::max_allowed_parallelism, 1);
+    std::atomic<int> ran{0};
+    pilfer::pool::common().run([&] {
+        pilfer::for_each(0, 20, [&](int) {
+            tbb::task_group group;
+            for (int i = 0; i < 10; ++i) {
+                group.run([&] { ++ran; });
+            }
+            pilfer::yield();
+            group.wait();
+        });
+    });
+    EXPECT_EQ(ran, 200);
+}
+
+TEST(tbb_one_pool, a_suspended_task_of_tbb_holds_no_worker) {
+    std::atomic<int> done{0};
+    pilfer::pool::common().run([&] {
+        tbb::parallel_for(0, 20, [&](int) {
+            tbb::task::suspend([&](tbb::task::suspend_point p) {
+                pilfer::pool::common().submit([p] { tbb::task::resume(p); });
+            });
+            ++done;
+        });
+    });
+    EXPECT_EQ(done, 20);
+}
+
+TEST(tbb_one_pool, exceptions_pass_through_both) {
+    const auto throws = [] {
+        tbb::parallel_for(0, 100, [](int i) {
+            pilfer::join([] {},
+                         [i] {
+                             if (i == 50) {
+                                 throw std::out_of_range("fifty");
+                             }
+                         });
+        });
+    };
+    EXPECT_THROW(throws(), std::out_of_range);
+    EXPECT_THROW(pilfer::pool::common().run(throws), std::out_of_range);
+}
+
+/// A task of pilfer that is cancelled leaves by `stopped`, also out of a loop of oneTBB.
+TEST(tbb_one_pool, a_cancelled_task_leaves_a_loop) {
+    std::atomic<int> after{0};
+    pilfer::pool::common().run([&] {
+        pilfer::scope children;
+        children.fork([&] {
+            tbb::parallel_for(0, 2, [&](int) {
+                children.cancel();
+                pilfer::yield();
+                tbb::parallel_for(0, 10, [](int) {});
+            });
+            pilfer::sleep_for(std::chrono::hours(1));
+            ++after;
+        });
+        children.sync();
+    });
+    EXPECT_EQ(after, 0);
+}
+
+TEST(tbb_one_pool, a_pool_of_the_program_runs_the_jobs_of_its_tasks) {
+    for (int round = 0; round < 5; ++round) {
+        pilfer::options o;
+        o.workers = 2;
+        o.debug.trace_events = 4096;
+        pilfer::pool p(o);
+        const std::size_t with_pool = threads_of_process();
+        seen_threads seen;
+        EXPECT_EQ(p.run([&] { return nested(10, 20, seen); }), 200);
+        EXPECT_LE(seen.size(), 2U);
+        EXPECT_EQ(threads_of_process(), with_pool);
+        std::ostringstream trace;
+        pilfer::write_trace(p, trace);
+        EXPECT_GE(count_of("\"yield\"", trace.str()), 200); // each body is in the trace of the pool
+        // No job is left that the end would wait for, whether it has found a task or not.
+        p.shutdown(round % 2 == 0 ? pilfer::shutdown_mode::drain : pilfer::shutdown_mode::drop);
+    }
+    std::atomic<int> ran{0};
+    tbb::parallel_for(0, 100, [&](int) { ++ran; });
+    EXPECT_EQ(ran, 100);
+}
+
+/// An arena whose jobs were dropped asks for others.
+TEST(tbb_one_pool, a_pool_that_drops_its_tasks_loses_none_of_tbb) {
+    std::atomic<int> ran{0};
+    tbb::task_arena arena(2);
+    tbb::task_group group;
+    {
+        pilfer::options o;
+        o.workers = 1;
+        pilfer::pool p(o);
+        pilfer::event go;
+        std::atomic<bool> given{false};
+        p.submit([&] {
+            arena.execute([&] { group.run([&] { ++ran; }); });
+            for (int i = 0; i < 10; ++i) {
+                arena.enqueue([&] { ++ran; });
+            }
+            given = true;
+            go.wait();
+        });
+        while (!given) {
+            std::this_thread::yield();
+        }
+        std::thread opens([&] { go.set(); });
+        p.shutdown(pilfer::shutdown_mode::drop);
+        opens.join();
+    }
+    arena.execute([&] { group.wait(); });
+    arena.enqueue([&] { ++ran; });
+    while (ran != 12) {
+        std::this_thread::yield();
+    }
+}
+
+/// Also run in a process of its own, where the common pool does not exist yet.
+TEST(tbb_own_pool, a_pool_of_the_library_ends_when_the_program_uses_the_common_one) {
+    const auto loop = [] { tbb::parallel_for(0, 100, [](int) { std::this_thread::yield(); }); };
+    loop();
+    const std::size_t expected = workers() + 2; // this thread, and one that waits for the other pool's end
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (threads_of_process() > expected && std::chrono::steady_clock::now() < end) {
+        loop();
+    }
+    EXPECT_LE(threads_of_process(), expected);
+}
+
+} // namespace
