@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""race.py BUILD [--tsan LIBRARY] [--rounds N]: the figures of `pilfer race`.
+"""race.py BUILD [--before TREE BUILD] [--tsan LIBRARY] [--rounds N]: the figures of `pilfer race`.
 
 BUILD has libpilfer.a and libpilfer_race.a. LIBRARY is a libpilfer.a that was built with -fsanitize=thread: then each
-planted race is run once with ThreadSanitizer on all processors, too. Times are ratios of medians of interleaved runs: the
-program with pilfer::race over the same program with pilfer and one worker.
+planted race is run once with ThreadSanitizer on all processors, too. Times are ratios of medians of interleaved runs, of
+the processor: the program with pilfer::race over the same program with pilfer and one worker. --before adds the library of an
+earlier commit.
 """
 import argparse
 import os
@@ -16,16 +17,16 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 KERNELS = ["fib", "fib_cutoff", "merge_sort", "matrix", "stencil", "queens", "flat_loop"]
-COMMON = ["-std=c++20", "-g", f"-I{ROOT}/include", "-DPILFER_STATIC"]
+COMMON = ["-std=c++20", "-g", "-DPILFER_STATIC"]
 RACE = ["-O1", "-fsanitize=thread", "-DPILFER_RACE", "-fno-builtin-memcpy", "-fno-builtin-memmove", "-fno-builtin-memset"]
 LIBRARIES = ["-lhwloc", "-lpthread", "-ldl"]
 
 
-def build(compiler, folder, name, sources, flags, library, link=()):
+def build(compiler, folder, name, sources, flags, library, link=(), tree=ROOT):
     objects = []
     for source in sources:
         objects.append(f"{folder}/{name}-{Path(source).stem}.o")
-        subprocess.run([compiler, *COMMON, *flags, "-c", source, "-o", objects[-1]], check=True, stderr=subprocess.DEVNULL)
+        subprocess.run([compiler, *COMMON, f"-I{tree}/include", *flags, "-c", source, "-o", objects[-1]], check=True, stderr=subprocess.DEVNULL)
     program = f"{folder}/{name}"
     subprocess.run([compiler, *objects, "-o", program, library, *LIBRARIES, *link], check=True)
     return program
@@ -39,26 +40,29 @@ def run(program, kernel):
     return float(seconds), int(memory), result
 
 
-def overhead(plain, race, rounds):
-    print("| kernel | serial ms | with pilfer race ms | times | memory |")
-    print("| --- | ---: | ---: | ---: | ---: |")
+def overhead(programs, rounds):
+    """programs: the plain one, then others by name."""
+    others = list(programs)[1:]
+    print("| kernel | serial ms |", " | ".join(f"{name}, times | memory" for name in others), "|")
+    print("| --- | ---: |", " | ".join("---: | ---:" for _ in others), "|")
     for kernel in KERNELS:
-        of_plain, of_race = [], []
+        runs = {name: [] for name in programs}
         for _ in range(rounds):
-            of_plain.append(run(plain, kernel))
-            of_race.append(run(race, kernel))
-            if of_plain[-1][2] != of_race[-1][2]:
-                sys.exit(f"{kernel}: results differ")
-        before, after = (statistics.median(r[0] for r in runs) for runs in (of_plain, of_race))
-        memory = statistics.median(r[1] for r in of_race) / statistics.median(r[1] for r in of_plain)
-        print(f"| {kernel} | {before * 1e3:.1f} | {after * 1e3:.1f} | {after / before:.1f} | {memory:.1f} |")
+            for name, program in programs.items():
+                runs[name].append(run(program, kernel))
+        if len({r[2] for of in runs.values() for r in of}) != 1:
+            sys.exit(f"{kernel}: results differ")
+        seconds, memory = ({name: statistics.median(r[i] for r in of) for name, of in runs.items()} for i in (0, 1))
+        cells = " | ".join(f"{seconds[n] / seconds['serial']:.1f} | {memory[n] / memory['serial']:.1f}" for n in others)
+        print(f"| {kernel} | {seconds['serial'] * 1e3:.1f} | {cells} |", flush=True)
 
 
 def hits_of_tsan(program):
-    names = [l.split("\t")[0] for l in subprocess.run([program], capture_output=True, text=True).stdout.splitlines()]
+    listed = subprocess.run([program], capture_output=True, text=True).stdout.splitlines()
+    names = [l.split("\t")[0] for l in listed if not re.match("promises |ended", l.split("\t")[1])]
     found = 0
     for name in names:
-        done = subprocess.run([program, name, "planted"], capture_output=True, text=True, timeout=300)
+        done = subprocess.run([program, "planted", name], capture_output=True, text=True, timeout=300)
         found += bool(re.search("ThreadSanitizer: data race", done.stderr))
     print(f"ThreadSanitizer, one run each on {os.cpu_count()} processors: {found} of {len(names)}")
 
@@ -67,15 +71,19 @@ def main():
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("build")
     options.add_argument("--tsan")
+    options.add_argument("--before", nargs=2, metavar=("TREE", "BUILD"), help="an earlier commit's tree and build")
     options.add_argument("--rounds", type=int, default=5)
     options.add_argument("--compiler", default="g++")
     o = options.parse_args()
     kernels = ROOT / "bench" / "race_programs.cpp"
-    cases = [str(ROOT / "tests" / "race" / f"{n}.cpp") for n in ("main", "join", "scope", "loops", "waits")]
+    cases = [str(ROOT / "tests" / "race" / f"{n}.cpp") for n in ("main", "join", "scope", "loops", "promises", "waits")]
     with tempfile.TemporaryDirectory() as folder:
-        plain = build(o.compiler, folder, "plain", [kernels], ["-O2"], f"{o.build}/libpilfer.a")
-        race = build(o.compiler, folder, "race", [kernels], RACE, f"{o.build}/libpilfer_race.a")
-        overhead(plain, race, o.rounds)
+        programs = {"serial": build(o.compiler, folder, "plain", [kernels], ["-O2"], f"{o.build}/libpilfer.a")}
+        if o.before:
+            tree, before = o.before
+            programs["before"] = build(o.compiler, folder, "before", [kernels], RACE, f"{before}/libpilfer_race.a", tree=tree)
+        programs["race"] = build(o.compiler, folder, "race", [kernels], RACE, f"{o.build}/libpilfer_race.a")
+        overhead(programs, o.rounds)
         planted = build(o.compiler, folder, "planted", cases, RACE, f"{o.build}/libpilfer_race.a")
         sys.stdout.flush()
         subprocess.run([sys.executable, ROOT / "tests" / "race" / "run.py", planted, ROOT / "tests" / "race"], check=False)

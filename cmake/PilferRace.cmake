@@ -13,7 +13,9 @@ if(pilfer_race_possible)
     if(PILFER_INSTALL)
         set(pilfer_race_is_left_out OFF)
     endif()
-    add_library(pilfer_race STATIC ${pilfer_sources})
+    file(GLOB pilfer_race_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/race/*.cpp"
+         "${PROJECT_SOURCE_DIR}/src/instrument/*.cpp")
+    add_library(pilfer_race STATIC ${pilfer_sources} ${pilfer_race_sources})
     add_library(pilfer::race ALIAS pilfer_race)
     target_compile_features(pilfer_race PUBLIC cxx_std_20)
     target_include_directories(
@@ -26,8 +28,9 @@ if(pilfer_race_possible)
         PRIVATE PILFER_BUILDING
         PUBLIC PILFER_RACE PILFER_STATIC $<$<BOOL:${PILFER_CHECKED}>:PILFER_CHECKED>)
     # Copies of known size that are compiled in place would not be seen.
+    set(pilfer_race_flags -fsanitize=thread -g -fno-builtin-memcpy -fno-builtin-memmove -fno-builtin-memset)
     target_compile_options(
-        pilfer_race INTERFACE -fsanitize=thread -g -fno-builtin-memcpy -fno-builtin-memmove -fno-builtin-memset
+        pilfer_race INTERFACE ${pilfer_race_flags}
                               $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-tsan>)
     set_target_properties(pilfer_race PROPERTIES EXPORT_NAME race POSITION_INDEPENDENT_CODE ON CXX_EXTENSIONS OFF
                                                  EXCLUDE_FROM_ALL ${pilfer_race_is_left_out})

@@ -71,7 +71,7 @@ void add_race(CLI::App& app, int& code) {
     command->add_option("-o,--output", s->report, "file for the report (default: standard error)");
     command->footer(
         "The exit code is PROGRAM's, or 66 if there is a race; 126 and 127: it could not be executed; "
-        "1: it left no report.");
+        "1: it left no report; 70: it waited for a second worker, or was linked with the sanitizer.");
     command->prefix_command(); // whatever follows the program is its own
     command->callback([command, s, &code] {
         s->program = command->remaining();

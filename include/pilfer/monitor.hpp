@@ -136,6 +136,7 @@ private:
 
         static queue::verdict decide(detail::monitor_call& self, bool here) noexcept {
             auto& c = static_cast<waiting&>(self);
+            detail::race::acquire(&c.object.m_core);
             PILFER_TRY {
                 if (!std::invoke(c.ready, std::as_const(c.object.m_value))) {
                     return queue::verdict::waits;
@@ -149,9 +150,7 @@ private:
                 return queue::verdict::given;
             }
             auto run = [&c]() -> decltype(auto) { return std::invoke(c.f, c.object.m_value); };
-            detail::race::acquire(&c.object.m_core);
             c.result.fill(run);
-            detail::race::release(&c.object.m_core);
             return queue::verdict::served;
         }
     };

@@ -35,6 +35,7 @@ monitor_core::~monitor_core() {
 
 monitor_core::ending monitor_core::wait(monitor_call& c, instant until) {
     auto what = awaited::anything;
+    race::release(this); // other tasks evaluate what this one has made
     // The scope in which f spawns. It begins inside the lock, so f holds the lock on any thread.
     scope_node own(this_activation()->node.load(rlx));
     if (worker* w = this_worker(); w != nullptr && w->pool->settings().resume == resume::anywhere) {
@@ -85,6 +86,7 @@ monitor_call::queue::verdict monitor_core::look(monitor_call& c, unsigned& left)
     } else {
         v = c.look(c, false);
     }
+    race::release(this);                // of what the condition has read
     exceptions_here().store(of_server); // f may have moved us to another worker
     if (v == verdict::given) {
         m_lock.pass();

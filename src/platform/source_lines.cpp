@@ -169,7 +169,7 @@ void source_lines::learn(const std::vector<const void*>& addresses) {
                 if (here == nullptr || !std::getline(lines, where)) {
                     break;
                 }
-                if (source_line l = read_line(line, where); !l.file.empty()) {
+                if (source_line l = read_line(line, where); !l.function.empty()) {
                     here->push_back(std::move(l));
                 }
             }

@@ -1,20 +1,17 @@
 // Memory of the detector: tables that grow in place and never call malloc, because malloc is watched.
 #pragma once
 
-#if defined(PILFER_RACE)
-
 #include <sys/mman.h>
 
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 
+#include <pilfer/detail/base/race.hpp>
+
 #include "base/write.hpp"
 
-namespace pilfer {
-inline namespace v0 {
-namespace detail {
-namespace race {
+namespace pilfer::detail::race {
 
 [[noreturn]] inline void out_of_memory() noexcept {
     os::write_error("pilfer race: out of memory\n");
@@ -35,7 +32,7 @@ namespace race {
 template <class T, std::uint32_t Most>
 class table {
 public:
-    [[nodiscard]] T& operator[](std::uint32_t i) noexcept { return m_all[i]; }
+    [[nodiscard]] T& operator[](std::uint32_t i) const noexcept { return m_all[i]; }
     [[nodiscard]] std::uint32_t take() noexcept {
         if (m_all == nullptr) {
             m_all = static_cast<T*>(reserve(sizeof(T) * std::size_t{Most}));
@@ -56,6 +53,16 @@ public:
         *reinterpret_cast<std::uint32_t*>(&m_all[i]) = m_free;
         m_free = i;
         --m_live;
+    }
+    /// Of records with the members `live` and `marked`; marks are gone afterwards.
+    void free_unmarked() noexcept {
+        for (std::uint32_t i = 1; i < m_end; ++i) {
+            if (m_all[i].live && !m_all[i].marked) {
+                m_all[i].live = false;
+                give(i);
+            }
+            m_all[i].marked = false;
+        }
     }
     /// One more than the last number ever taken.
     [[nodiscard]] std::uint32_t end() const noexcept { return m_end; }
@@ -81,14 +88,6 @@ public:
             ++m_used;
         }
         return e.value;
-    }
-    template <class F>
-    void each(F f) noexcept {
-        for (std::size_t i = 0; i < m_size; ++i) {
-            if (m_all[i].key != 0) {
-                f(m_all[i].value);
-            }
-        }
     }
 
 private:
@@ -128,9 +127,4 @@ private:
     unsigned m_shift = 0;
 };
 
-} // namespace race
-} // namespace detail
-} // namespace v0
-} // namespace pilfer
-
-#endif
+} // namespace pilfer::detail::race

@@ -1,131 +1,152 @@
-// The state of the one run that is looked at: strands, calls, accesses, and the races among them.
+// The state of the one run that is looked at, put together from its parts.
 #pragma once
 
-#if defined(PILFER_RACE)
+#include <atomic>
 
-#include <pilfer/detail/base/race.hpp>
-
+#include "race/calls.hpp"
+#include "race/locks.hpp"
+#include "race/races.hpp"
+#include "race/shadow.hpp"
 #include "race/strands.hpp"
 
-namespace pilfer {
-inline namespace v0 {
-namespace detail {
-namespace race {
+#define PILFER_HOOK extern "C" [[gnu::used, gnu::visibility("default")]]
+#define PILFER_SITE reinterpret_cast<std::uint64_t>(__builtin_return_address(0))
 
-/// A call on the stack of a task. Its record is made at the first access in it.
-struct frame {
-    std::uint64_t returns_to;
-    std::uintptr_t stack;
-    std::uint32_t calls;
-    std::uint32_t segment;
+namespace pilfer::detail::race {
+
+inline constexpr unsigned most_fibers = 16'384;
+
+/// The segment of an earlier access and the running task.
+enum relation : std::uint8_t {
+    same_strand = 1,
+    before = 2,        ///< it comes first in every schedule
+    excluded = 4,      ///< by a common lock
+    has_all_locks = 8, ///< of the running task
+    has_no_other_lock = 16,
 };
 
-/// The view of one stack.
-struct fiber {
-    std::uint32_t strand;
-    std::uint32_t edges;
-    std::uint32_t segment; ///< 0: made at the next access
-    std::uint32_t locks;
-    std::uint32_t unseen;
-    std::uintptr_t lowest; ///< that any call since the last fork or end has used
-    frame* top;
-    frame* frames;
-    bool of_thread;
-};
-/// Null: what this thread does is not looked at.
-extern constinit thread_local fiber* running_fiber __attribute__((tls_model("initial-exec")));
+struct detector {
+    strands order;
+    call_table calls;
+    table<segment_record, (1U << 28)> segments;
+    lock_sets locks;
+    shadow_memory shadow;
+    table<std::uint64_t, (1U << site_bits)> sites; ///< instructions by number
+    address_map site_numbers;
+    address_map pairs; ///< of instructions whose race is known
+    address_map edges; ///< by the object that has released them
+    fiber* fibers[most_fibers] = {};
+    unsigned fiber_count = 0;
+    std::uint32_t last_element = 0;
+    bool over = false;
+    bool reader_left_out = false; ///< before there were edges
+    bool depth_first = true;      ///< no task that waited has let another one pass
+    std::atomic<unsigned> outside{0};
+    findings found{};
 
-/// A call whose accesses are remembered, and all calls around it.
-struct call_record {
-    std::uint32_t caller; // first: the list of free records
-    bool live;
-    bool marked;
-    std::uint64_t returns_to;
-};
+    void uses_edges() noexcept {
+        found.readers_before_edges = found.edges ? found.readers_before_edges : reader_left_out;
+        found.edges = true;
+    }
+    /// How the accesses of a segment relate to one of the fiber now: bits of `relation`.
+    [[nodiscard]] std::uint8_t related(std::uint32_t segment, const fiber& f) noexcept {
+        relation_known& k = m_relations[segment % known_relations];
+        if (k.segment != segment || k.epoch != f.epoch) {
+            k = {segment, f.epoch, relation_to(segment, f)};
+        }
+        return k.bits;
+    }
+    [[nodiscard]] std::uint32_t make_segment(fiber& f) noexcept;
+    /// Makes the element of a loop that the fiber runs a strand of its own.
+    void make_strand(fiber& f) noexcept;
+    /// Frees records that no cell and no running task knows.
+    void sweep() noexcept;
 
-/// The accesses of one call in one strand, under the same locks.
-struct segment_record {
-    std::uint32_t strand; // first: the list of free records
-    std::uint32_t calls;
-    std::uint32_t locks;
-    bool live;
-    bool marked;
-};
+    /// A read that adds nothing to those that are kept will add nothing again, until the strand ends.
+    void note_read(std::uintptr_t at, std::uint8_t bytes, const fiber& f) noexcept {
+        m_reads[at / 8 % known_reads] = {at / 8, f.epoch, bytes};
+    }
+    [[nodiscard]] bool knows_read(std::uintptr_t at, unsigned bytes, const fiber& f) const noexcept {
+        const read_known& k = m_reads[at / 8 % known_reads];
+        return k.cell == at / 8 && k.epoch == f.epoch && (bytes & ~unsigned{k.bytes}) == 0;
+    }
 
-inline constexpr unsigned most_frames = 48;
+private:
+    static constexpr std::uint32_t known_reads = 256;
+    struct read_known {
+        std::uintptr_t cell;
+        std::uint32_t epoch;
+        std::uint8_t bytes;
+    };
+    static constexpr std::uint32_t known_relations = 256;
+    struct relation_known {
+        std::uint32_t segment, epoch;
+        std::uint8_t bits;
+    };
+    [[nodiscard]] std::uint8_t relation_to(std::uint32_t segment, const fiber& f) noexcept;
 
-struct stack_of {
-    std::uint64_t at[most_frames]; ///< the first one is the access itself
-    unsigned depth;
+    read_known m_reads[known_reads] = {};
+    relation_known m_relations[known_relations] = {};
+    std::uint32_t m_next_sweep = 2'000'000;
 };
-
-/// One of the two accesses of a race.
-struct side {
-    std::uintptr_t address;
-    std::uint8_t size;
-    bool writes;
-    std::uint32_t locks;
-    stack_of stack;
-    how branch;      ///< the kind of the branch below the fork that separates the two sides
-    stack_of forked; ///< the stack of that fork
-};
-struct race_found {
-    side first, second;
-};
-
-/// The instruction of an atomic change that is no edge, and its caller.
-struct atomic_change {
-    std::uint64_t site;
-    std::uint64_t returns_to;
-};
-
-/// The results, for the report.
-struct findings {
-    const race_found* races;
-    unsigned count;
-    std::uint64_t more;
-    bool edges, locks, readers_lost, readers_before_edges;
-    const atomic_change* relaxed;
-    unsigned relaxed_count;
-    std::uint64_t given_up;
-    unsigned outside_threads;
-    const char* const* not_followed;
-    unsigned not_followed_count;
-    const std::uintptr_t* threads; ///< their thread pointers: each has its thread-local objects below it
-    unsigned thread_count;
-    std::uint64_t strands, accesses_kept;
-};
-
-[[nodiscard]] findings found() noexcept;
-/// Stops looking.
-void stop() noexcept;
-/// Writes the report, at the end of the program. The result is its exit status, or -1 for the program's own.
-[[nodiscard]] int write_report(const findings& all);
+extern constinit detector the;
 
 // ---- what the entry points of the compiler call
 void access(fiber& f, std::uintptr_t at, std::size_t size, bool writes, std::uint64_t site) noexcept;
-/// A call of the running task has returned: goes on with the segment of its caller, if that is still good.
-void returned(fiber& f) noexcept;
+/// The access of an atomic operation.
+void access_atomically(fiber& f, std::uintptr_t at, std::size_t size, bool writes,
+                       std::uint64_t site) noexcept;
+/// The task gives memory back, which is a write of what has been touched in it.
+void deleted(fiber& f, std::uintptr_t at, std::size_t size, std::uint64_t site) noexcept;
+/// A task reads an atomic variable. If it does nothing else for too long, the program is ended with a
+/// message.
+void reads_atomic(const fiber& f, const volatile void* at, std::uint64_t site) noexcept;
 /// As release(), by the task that makes a static local: an edge only to tasks that have no order by forks.
 void release_guard(const void* guard) noexcept;
 /// An atomic operation that is no edge, but what others read may depend on the schedule.
 void relaxed_change(std::uint64_t site) noexcept;
 void fence(bool acquires, bool releases) noexcept;
-/// New memory: nothing has been done to it.
-void forget(std::uintptr_t at, std::size_t size) noexcept;
 [[nodiscard]] fiber* make_fiber(bool of_thread) noexcept;
 void give_fiber(fiber* f) noexcept;
 void switch_to(fiber* f) noexcept;
 void begin_program() noexcept;
+/// Stops looking.
+void stop() noexcept;
 /// The calling thread makes another one.
 void thread_begins() noexcept;
 /// While a thread rests, another one may run tasks.
 [[nodiscard]] bool rests() noexcept;
 void goes_on() noexcept;
+/// The thread waits for another one. False: none waits for its turn.
+[[nodiscard]] bool lets_others_run() noexcept;
 
-} // namespace race
-} // namespace detail
-} // namespace v0
-} // namespace pilfer
+[[gnu::always_inline]] inline void seen(const volatile void* at, std::size_t size, bool writes,
+                                        std::uint64_t site) noexcept {
+    if (fiber* const f = running_fiber) {
+        access(*f, reinterpret_cast<std::uintptr_t>(at), size, writes, site);
+    }
+}
 
-#endif
+/// An access of `Size` bytes. The usual case is in line: the running call was the last one here.
+template <unsigned Size>
+[[gnu::always_inline]] inline void seen(const volatile void* at, bool write, std::uint64_t site) noexcept {
+    fiber* const f = running_fiber;
+    if (f == nullptr) {
+        return;
+    }
+    const auto address = reinterpret_cast<std::uintptr_t>(at);
+    if (f->is_own(address)) {
+        return;
+    }
+    const unsigned bytes = ((1U << Size) - 1) << (address & 7);
+    const entry e = the.shadow.at(address).e[0];
+    if (segment_of(e) == f->segment && (bytes & ~unsigned{bytes_of(e)}) == 0 && (writes(e) || !write)) {
+        return;
+    }
+    if (!write && the.knows_read(address, bytes, *f)) {
+        return;
+    }
+    access(*f, address, Size, write, site);
+}
+
+} // namespace pilfer::detail::race

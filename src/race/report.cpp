@@ -1,22 +1,21 @@
 // The report at the end of the program.
-#include "race/detector.hpp"
-
-#if defined(PILFER_RACE)
-
 #include <link.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "race/lines.hpp"
+#include "platform/source_lines.hpp"
+#include "race/races.hpp"
 
-namespace pilfer {
-inline namespace v0 {
-namespace detail {
-namespace race {
+namespace pilfer::detail::race {
 namespace {
+
+using os::source_line;
+using os::source_lines;
 
 [[nodiscard]] bool has(const std::string& text, const char* part) {
     return text.find(part) != std::string::npos;
@@ -26,18 +25,12 @@ namespace {
 enum class whose { program, library, standard, unknown };
 
 [[nodiscard]] whose owner(const source_line& l) {
-    if (has(l.file, "detail/base/race.hpp") || has(l.function, "pilfer::detail::race::of_program<") ||
-        (has(l.function, "pilfer::detail::race::in_own_frame<") && !has(l.file, "include/pilfer/"))) {
+    if (has(l.file, "detail/base/race.hpp") || has(l.function, "pilfer::v0::detail::race::of_program<") ||
+        (has(l.function, "pilfer::v0::detail::race::in_own_frame<") && !has(l.file, "include/pilfer/"))) {
         return whose::program; // nothing but calls of its functions
     }
-    if (l.line == "?" || l.line == "0") {
-        return has(l.function, "pilfer::") ? whose::library : whose::unknown;
-    }
     if (l.file.empty()) {
-        if (l.function.compare(0, 8, "pilfer::") == 0) {
-            return whose::library;
-        }
-        return l.function.compare(0, 5, "std::") == 0 ? whose::standard : whose::unknown;
+        return has(l.function, "pilfer::") ? whose::library : whose::unknown;
     }
     if (has(l.file, "include/pilfer/")) {
         const bool algorithm = has(l.file, "pilfer/algorithm") || has(l.file, "pilfer/detail/algorithm/");
@@ -49,10 +42,14 @@ enum class whose { program, library, standard, unknown };
     return whose::program;
 }
 
+[[nodiscard]] const void* pointer(std::uint64_t address) {
+    return reinterpret_cast<const void*>(static_cast<std::uintptr_t>(address));
+}
+
 /// The owner of the access at the top of this stack. A call of the standard library counts for its caller.
-[[nodiscard]] whose owner(const line_table& lines, const stack_of& s) {
+[[nodiscard]] whose owner(const source_lines& lines, const stack_of& s) {
     for (unsigned i = 0; i < s.depth; ++i) {
-        for (const source_line& l : lines.at(s.at[i])) {
+        for (const source_line& l : lines.at(pointer(s.at[i]))) {
             const whose w = owner(l);
             if (w == whose::program || w == whose::library) {
                 return w;
@@ -63,13 +60,14 @@ enum class whose { program, library, standard, unknown };
 }
 
 /// The program's own lines of a stack, the innermost first; the library's if there are no others.
-[[nodiscard]] std::vector<source_line> readable(const line_table& lines, const stack_of& s) {
+[[nodiscard]] std::vector<source_line> readable(const source_lines& lines, const stack_of& s) {
     std::vector<source_line> own;
     std::vector<source_line> any;
     for (unsigned i = 0; i < s.depth; ++i) {
-        for (const source_line& l : lines.at(s.at[i])) {
+        for (const source_line& l : lines.at(pointer(s.at[i]))) {
             any.push_back(l);
-            if (owner(l) == whose::program && !has(l.file, "include/pilfer/") && !has(l.file, "/c++/")) {
+            if (owner(l) == whose::program && !l.file.empty() && !has(l.file, "include/pilfer/") &&
+                !has(l.file, "/c++/")) {
                 own.push_back(l);
             }
         }
@@ -77,15 +75,22 @@ enum class whose { program, library, standard, unknown };
     return own.empty() ? any : own;
 }
 
-void add_stack(std::string& to, const line_table& lines, const stack_of& s, unsigned most) {
+[[nodiscard]] std::string short_name(std::string function) {
+    for (std::size_t at; (at = function.find("pilfer::v0::")) != std::string::npos;) {
+        function.erase(at + 8, 4);
+    }
+    return function;
+}
+
+void add_stack(std::string& to, const source_lines& lines, const stack_of& s, unsigned most) {
     unsigned n = 0;
     for (const source_line& l : readable(lines, s)) {
         if (n++ == most) {
             to += "      ...\n";
             break;
         }
-        to += "      " + (l.file.empty() ? std::string("?") : l.file + ":" + l.line);
-        to += has(l.function, "pilfer::detail::") ? "\n" : "  " + l.function + "\n";
+        to += "      " + (l.file.empty() ? std::string("?") : l.file + ":" + std::to_string(l.line));
+        to += has(l.function, "pilfer::v0::detail::") ? "\n" : "  " + short_name(l.function) + "\n";
     }
     if (n == 0) {
         char number[64];
@@ -96,31 +101,23 @@ void add_stack(std::string& to, const line_table& lines, const stack_of& s, unsi
 }
 
 [[nodiscard]] const char* text_of(how branch) {
-    switch (branch) {
-    case how::child:
-        return "in a child forked at";
-    case how::element:
-        return "in an iteration of the loop at";
-    case how::first_of_join:
-        return "in the first function of the join at";
-    case how::second_of_join:
-        return "in a later function of the join at";
-    case how::async:
-        return "in a task started at";
-    case how::rest:
-        return "in what follows the fork at";
-    case how::start:
-    case how::joined:
-    case how::call:
-        break;
-    }
-    return "in a task outside of any fork";
+    static const char* const texts[] = {"in a task outside of any fork", // in the order of `how`
+                                        "in a child forked at",
+                                        "in an iteration of the loop at",
+                                        "in what follows the fork at",
+                                        "in a task outside of any fork",
+                                        "in the first function of the join at",
+                                        "in a later function of the join at",
+                                        "in a task started at",
+                                        "in a task outside of any fork"};
+    return texts[static_cast<unsigned>(branch)];
 }
 
-void add_side(std::string& to, const line_table& lines, const side& s, const char* before) {
+void add_side(std::string& to, const source_lines& lines, const side& s, const char* before) {
     char text[160];
-    std::snprintf(text, sizeof text, "  %s%s of %u byte%s at 0x%llx%s\n", before, s.writes ? "write" : "read",
-                  s.size, s.size == 1 ? "" : "s", static_cast<unsigned long long>(s.address),
+    std::snprintf(text, sizeof text, "  %s%s of %u byte%s at 0x%llx%s%s\n", before,
+                  s.writes ? "write" : "read", s.size, s.size == 1 ? "" : "s",
+                  static_cast<unsigned long long>(s.address), s.atomic ? " by an atomic operation" : "",
                   s.locks != 0 ? ", under a lock that the other one does not hold" : "");
     to += text;
     add_stack(to, lines, s.stack, 16);
@@ -147,60 +144,59 @@ void add_side(std::string& to, const line_table& lines, const side& s, const cha
     return bytes;
 }
 
-[[nodiscard]] std::string promise(const findings& f, const line_table& lines, bool local) {
+[[nodiscard]] std::string promise(const findings& f, const source_lines& lines, bool local) {
+    const bool relaxed =
+        !f.edges && std::any_of(f.relaxed, f.relaxed + f.relaxed_count, [&](const atomic_change& a) {
+            return owner(lines, stack_of{{a.site, a.returns_to}, 2}) != whose::library;
+        });
+    const std::pair<bool, const char*> reasons[] = {
+        {f.edges, "futures, waits or atomic operations order tasks"},
+        {f.readers_before_edges, "parallel readers before these, of which the first ones are remembered"},
+        {relaxed, "relaxed atomic operations"},
+        {local, "thread-local objects that tasks share, which were not looked at"},
+        {f.locks, "locks"},
+        {f.readers_lost, "more than 23 parallel readers of one word, of which the latest are remembered"},
+        {f.given_up != 0, "orders too long to follow, which were taken for granted"},
+        {f.waits.depth != 0, "the program was ended early"},
+        {f.outside_threads != 0, "threads outside of the library, which were not looked at"},
+    };
     std::string why;
     const auto add = [&why](const char* reason) { why += (why.empty() ? "" : ", ") + std::string(reason); };
-    if (f.edges) {
-        add("futures, waits or atomic operations order tasks");
-    }
-    if (f.readers_before_edges) {
-        add("parallel readers before these, of which the first ones are remembered");
-    }
-    for (unsigned i = 0; !f.edges && i < f.relaxed_count; ++i) {
-        if (owner(lines, stack_of{{f.relaxed[i].site, f.relaxed[i].returns_to}, 2}) != whose::library) {
-            add("relaxed atomic operations");
-            break;
+    for (const auto& [holds, reason] : reasons) {
+        if (holds) {
+            add(reason);
         }
     }
-    if (local) {
-        add("thread-local objects that tasks share, which were not looked at");
-    }
-    if (f.locks) {
-        add("locks");
-    }
-    if (f.readers_lost) {
-        add("more than 23 parallel readers of one word, of which the latest are remembered");
-    }
-    if (f.given_up != 0) {
-        add("orders too long to follow, which were taken for granted");
-    }
-    if (f.outside_threads != 0) {
-        add("threads outside of the library, which were not looked at");
-    }
-    for (unsigned i = 0; i < f.not_followed_count; ++i) {
-        add(f.not_followed[i]);
-    }
+    std::for_each(f.not_followed, f.not_followed + f.not_followed_count, add);
     return why.empty() ? "of this input in any schedule" : "in the order of this run (" + why + ")";
 }
 
 } // namespace
 
 int write_report(const findings& f) {
-    line_table lines;
+    std::vector<const void*> wanted;
     for (unsigned i = 0; i < f.count; ++i) {
         for (const side* s : {&f.races[i].first, &f.races[i].second}) {
             for (const stack_of* stack : {&s->stack, &s->forked}) {
                 for (unsigned k = 0; k < stack->depth; ++k) {
-                    lines.ask(stack->at[k]);
+                    wanted.push_back(pointer(stack->at[k]));
                 }
             }
         }
     }
-    for (unsigned i = 0; i < f.relaxed_count; ++i) {
-        lines.ask(f.relaxed[i].site);
-        lines.ask(f.relaxed[i].returns_to);
+    for (unsigned k = 0; k < f.waits.depth; ++k) {
+        wanted.push_back(pointer(f.waits.at[k]));
     }
-    const bool known = lines.look_up();
+    for (unsigned i = 0; i < f.relaxed_count; ++i) {
+        wanted.push_back(pointer(f.relaxed[i].site));
+        wanted.push_back(pointer(f.relaxed[i].returns_to));
+    }
+    source_lines lines;
+    lines.learn(wanted);
+    const bool known = wanted.empty() || std::any_of(wanted.begin(), wanted.end(),
+                                                     [&](const void* a) { return !lines.at(a).empty(); });
+    const std::uintptr_t* threads = nullptr;
+    const unsigned thread_count = thread_pointers(threads);
     const std::uintptr_t local = thread_local_bytes();
     std::string text;
     unsigned races = 0;
@@ -209,8 +205,8 @@ int write_report(const findings& f) {
         const race_found& r = f.races[i];
         bool hidden =
             owner(lines, r.first.stack) == whose::library || owner(lines, r.second.stack) == whose::library;
-        for (unsigned t = 0; t < f.thread_count && !hidden; ++t) {
-            hidden = r.first.address < f.threads[t] && f.threads[t] - r.first.address <= local;
+        for (unsigned t = 0; t < thread_count && !hidden; ++t) {
+            hidden = r.first.address < threads[t] && threads[t] - r.first.address <= local;
             any_local = any_local || hidden;
         }
         if (hidden && std::getenv("PILFER_RACE_ALL") == nullptr) {
@@ -224,6 +220,12 @@ int write_report(const findings& f) {
     if (!known) {
         text += "pilfer race: there is no addr2line, so lines are missing and the library's own accesses are "
                 "shown\n";
+    }
+    if (f.waits.depth != 0) {
+        text += "pilfer race: the program was ended: a task waits for another one without pilfer, and a pool "
+                "has one "
+                "worker here. It reads one atomic variable again and again:\n";
+        add_stack(text, lines, f.waits, 16);
     }
     if (races == 0) {
         text += "pilfer race: no race " + promise(f, lines, any_local) + "\n";
@@ -242,9 +244,4 @@ int write_report(const findings& f) {
     return races != 0 ? 66 : -1;
 }
 
-} // namespace race
-} // namespace detail
-} // namespace v0
-} // namespace pilfer
-
-#endif
+} // namespace pilfer::detail::race

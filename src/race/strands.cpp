@@ -1,11 +1,6 @@
 #include "race/strands.hpp"
 
-#if defined(PILFER_RACE)
-
-namespace pilfer {
-inline namespace v0 {
-namespace detail {
-namespace race {
+namespace pilfer::detail::race {
 namespace {
 
 constexpr std::uint64_t end_of_tags = std::uint64_t{1} << 63;
@@ -59,6 +54,16 @@ void strands::fork(std::uint32_t parent, std::uint32_t edges, how child_is, how 
     insert(1, parent, rest);
 }
 
+std::uint32_t strands::element_of(std::uint32_t loop, std::uint32_t edges) noexcept {
+    const std::uint32_t s = make(m_all[loop].parent, edges, how::element);
+    m_all[s].inner = 0;
+    m_all[s].calls = m_all[loop].calls;
+    m_all[s].site = m_all[loop].site;
+    insert(0, loop, s);
+    insert(1, m_all[loop].order[1].previous, s);
+    return s;
+}
+
 std::uint32_t strands::end_of(std::uint32_t join, std::uint32_t inside) noexcept {
     const std::uint32_t s = make(join, 0, how::call);
     insert(0, m_all[m_all[inside].parent].order[0].previous, s);
@@ -66,7 +71,7 @@ std::uint32_t strands::end_of(std::uint32_t join, std::uint32_t inside) noexcept
     return s;
 }
 
-void strands::give(std::uint32_t s) noexcept {
+void strands::unlink(std::uint32_t s) noexcept {
     for (unsigned list = 0; list < 2; ++list) {
         const place p = m_all[s].order[list];
         if (p.previous != 0) {
@@ -78,8 +83,18 @@ void strands::give(std::uint32_t s) noexcept {
             m_last[list] = p.previous;
         }
     }
-    m_all[s].live = false;
-    m_all.give(s);
+}
+
+void strands::free_unmarked() noexcept {
+    for (std::uint32_t i = 1; i < m_all.end(); ++i) {
+        if (m_all[i].live && !m_all[i].marked) {
+            unlink(i);
+        }
+    }
+    m_all.free_unmarked();
+    for (answer& a : m_known) {
+        a = {};
+    }
 }
 
 void strands::insert(unsigned list, std::uint32_t where, std::uint32_t s) noexcept {
@@ -191,9 +206,4 @@ bool strands::reached(std::uint32_t a, std::uint32_t edges) noexcept {
     return yes;
 }
 
-} // namespace race
-} // namespace detail
-} // namespace v0
-} // namespace pilfer
-
-#endif
+} // namespace pilfer::detail::race

@@ -7,16 +7,11 @@
 // "parallel".
 #pragma once
 
-#if defined(PILFER_RACE)
-
 #include <pilfer/detail/base/race.hpp>
 
 #include "race/arena.hpp"
 
-namespace pilfer {
-inline namespace v0 {
-namespace detail {
-namespace race {
+namespace pilfer::detail::race {
 
 struct place {
     std::uint64_t tag;
@@ -62,16 +57,13 @@ public:
     /// Forks: a child and the rest of `parent`. Before the first fork of a block, `join` is 0 and made, too.
     void fork(std::uint32_t parent, std::uint32_t edges, how child_is, how rest_is, std::uint32_t& child,
               std::uint32_t& rest, std::uint32_t& join) noexcept;
+    /// An element of a loop, whose strand all elements share, parallel to the others.
+    [[nodiscard]] std::uint32_t element_of(std::uint32_t loop, std::uint32_t edges) noexcept;
     /// The strand to which an edge leads from all that was forked in the block of `join`, and from nothing
     /// that was forked in the block of `inside`, which is the next one within.
     [[nodiscard]] std::uint32_t end_of(std::uint32_t join, std::uint32_t inside) noexcept;
-    void give(std::uint32_t s) noexcept;
-    /// Strands were given, and their numbers may come again.
-    void forget_answers() noexcept {
-        for (answer& a : m_known) {
-            a = {};
-        }
-    }
+    /// Frees strands without a mark, and takes the marks away.
+    void free_unmarked() noexcept;
 
     /// True if `a` is `b` or comes before it by forks and joins alone.
     [[nodiscard]] bool in_series(std::uint32_t a, std::uint32_t b) noexcept {
@@ -90,7 +82,6 @@ public:
     [[nodiscard]] std::uint32_t from(std::uint32_t e) noexcept {
         return m_edges[e].one == 0 && m_edges[e].two == 0 ? m_edges[e].from : 0;
     }
-    [[nodiscard]] std::uint32_t edge_count() const noexcept { return m_edges.end(); }
     /// Searches that were given up, and taken for an order.
     [[nodiscard]] std::uint64_t given_up() const noexcept { return m_given_up; }
     /// f(strand) for the strands that edges start from.
@@ -105,6 +96,7 @@ public:
 
 private:
     [[nodiscard]] std::uint32_t make(std::uint32_t parent, std::uint32_t edges, how kind) noexcept;
+    void unlink(std::uint32_t s) noexcept;
     void insert(unsigned list, std::uint32_t where, std::uint32_t s) noexcept;
     void make_room(unsigned list, std::uint32_t where) noexcept;
     [[nodiscard]] bool reached(std::uint32_t a, std::uint32_t edges) noexcept;
@@ -122,9 +114,4 @@ private:
     answer m_known[4096] = {};
 };
 
-} // namespace race
-} // namespace detail
-} // namespace v0
-} // namespace pilfer
-
-#endif
+} // namespace pilfer::detail::race

@@ -51,7 +51,7 @@ std::vector<user_frame> user_frames(const void* const* return_addresses, std::si
         const std::vector<os::source_line>& lines = all.lines.at(return_addresses[i]);
         const std::size_t before = found.size();
         for (const os::source_line& l : lines) {
-            if (found.size() < most && !trace::is_of_library(l.function) &&
+            if (found.size() < most && !l.file.empty() && !trace::is_of_library(l.function) &&
                 !trace::is_file_of_library(l.file)) {
                 const bool is_inlined = &l != &lines.back();
                 found.push_back({is_inlined ? l.function : name,

@@ -94,6 +94,15 @@ build "$here/find_package" "$work/user" "-DCMAKE_PREFIX_PATH=$work/prefix" -DCMA
 run_consumer "$work/user/consumer"
 run_consumer "$work/user/c_consumer"
 
+# finds_race <program>: it must end with 66 and name the line.
+finds_race() {
+    local code=0 said
+    said=$("$1" 2>&1) || code=$?
+    [[ $code == 66 && $said == *"races.cpp:"*"is parallel to an earlier write of 4 bytes"* ]] ||
+        fail "$1 ended with $code and said '$said'"
+}
+[[ ! -e $work/prefix/lib/libpilfer_race.a ]] || finds_race "$work/user/races"
+
 has_probes "$here/find_package" "$work/with" "-DCMAKE_PREFIX_PATH=$work/prefix" || fail "users are compiled without probes"
 has_probes "$here/find_package" "$work/without" "-DCMAKE_PREFIX_PATH=$work/prefix" \
     -Dpilfer_consumer_without_probes=ON &&
@@ -131,6 +140,20 @@ read -ra arguments < <(pkg-config --cflags --libs pilfer-threadpool)
 run_consumer "$work/pkg-c-consumer"
 [[ $(pkg-config --modversion pilfer) == "$(sed -n 's/^project(pilfer VERSION \([0-9.]*\).*/\1/p' "$source/CMakeLists.txt")" ]] ||
     fail "pilfer.pc has another version than the project"
+
+# The library for races, by pkg-config, and what is said if a flag is forgotten or too many.
+read -ra arguments < <(pkg-config --cflags pilfer-race)
+read -ra libraries < <(pkg-config --libs pilfer-race)
+"$cxx" -std=c++20 -O1 "${arguments[@]}" -c -o "$work/races.o" "$here/races.cpp"
+"$cxx" -o "$work/races" "$work/races.o" "${libraries[@]}"
+finds_race "$work/races"
+said=$("$cxx" -std=c++20 "${arguments[@]/-fsanitize=thread/}" -fsyntax-only "$here/races.cpp" 2>&1) &&
+    fail "a program for pilfer::race is compiled without -fsanitize=thread"
+[[ $said == *"compile a program for pilfer::race with -fsanitize=thread"* ]] || fail "without the flag: '$said'"
+"$cxx" -fsanitize=thread -o "$work/races-too-much" "$work/races.o" "${libraries[@]}"
+code=0
+said=$("$work/races-too-much" 2>&1) || code=$?
+[[ $code == 70 && $said == *"link this program without -fsanitize=thread"* ]] || fail "linked with the flag: $code, '$said'"
 
 # Checks that each program has the requested kind of library.
 for program in "$work"/user/{consumer,c_consumer} "$work"/pkg-{consumer,c-consumer}; do

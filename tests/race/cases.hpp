@@ -31,6 +31,11 @@ void keep(const T& value) {
     static const ::cases::one name##_case(#name, kind, &name##_planted, &name##_repaired);                   \
     static void name##_planted()
 #define REPAIRED(name) static void name##_repaired()
+/// ENDED(name) { a wait for a second worker, without pilfer }: the program is ended with a message.
+#define ENDED(name)                                                                                          \
+    static void name##_ended();                                                                              \
+    static const ::cases::one name##_case(#name, "ended", &name##_ended, &name##_ended);                     \
+    static void name##_ended()
 /// PROMISES(name, text) { no race that is looked at }: the last line has the text.
 #define PROMISES(name, text)                                                                                 \
     static void name##_promises();                                                                           \

@@ -1,4 +1,4 @@
-// race_cases: the list of cases; race_cases NAME planted|repaired: runs one of them in a pool.
+// race_cases: the list of cases; race_cases planted|repaired NAME...: runs these, each in a pool.
 #include "cases.hpp"
 
 #include <cstdio>
@@ -24,14 +24,19 @@ int main(int argc, char** argv) {
         }
         return 0;
     }
-    for (const cases::one* c = cases::first; c != nullptr; c = c->next) {
-        if (std::string_view(c->name) == argv[1]) {
-            pilfer::pool pool;
-            pool.run(std::string_view(argv[2]) == "planted" ? c->planted : c->repaired);
-            std::puts("the program has ended");
-            return 0;
+    const bool planted = std::string_view(argv[1]) == "planted";
+    for (int i = 2; i < argc; ++i) {
+        const cases::one* c = cases::first;
+        while (c != nullptr && std::string_view(c->name) != argv[i]) {
+            c = c->next;
         }
+        if (c == nullptr) {
+            std::fprintf(stderr, "race_cases: there is no case %s\n", argv[i]);
+            return 2;
+        }
+        pilfer::pool pool;
+        pool.run(planted ? c->planted : c->repaired);
     }
-    std::fprintf(stderr, "race_cases: there is no case %s\n", argv[1]);
-    return 2;
+    std::puts("the program has ended");
+    return 0;
 }

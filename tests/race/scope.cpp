@@ -239,7 +239,9 @@ REPAIRED(shared_pointer) {
 }
 
 PLANTED(resized_meanwhile, "a vector that grows while a child reads it") {
-    std::vector<int> v(4, 1);
+    // clang++ before 21 leaves out members of local objects (LLVM issue 132739).
+    const auto on_heap = std::make_unique<std::vector<int>>(4, 1);
+    std::vector<int>& v = *on_heap;
     v.reserve(8);
     int seen = 0;
     scope all;

@@ -18,6 +18,13 @@ namespace detail {
 namespace race {
 
 #if defined(PILFER_RACE)
+#if !defined(PILFER_BUILDING) && !defined(__SANITIZE_THREAD__)
+#if !defined(__has_feature)
+#error "compile a program for pilfer::race with -fsanitize=thread, and link it without (docs/guides/races.md)"
+#elif !__has_feature(thread_sanitizer)
+#error "compile a program for pilfer::race with -fsanitize=thread, and link it without (docs/guides/races.md)"
+#endif
+#endif
 
 /// True if every loop has to be split into its elements, because some schedule splits it there.
 inline constexpr bool splits_all = true;
@@ -52,20 +59,42 @@ struct block {
 /// Joins all that was forked in `b`.
 void join(block& b) noexcept;
 
+/// A loop whose elements may all run in parallel. An element is a strand of its own only if it forks or meets
+/// an edge.
+class loop {
+public:
+    /// Without elements it forks nothing.
+    explicit loop(bool has_elements) noexcept;
+    loop(const loop&) = delete;
+    loop& operator=(const loop&) = delete;
+    ~loop();
+    void ended() noexcept { m_ended = true; }
+
+private:
+    friend class running;
+    block m_block;
+    strand m_elements = 0;
+    bool m_ended = false;
+};
+
 /// Runs a strand on whatever stack this object is made on. `b`: null for a task that no block joins.
 class running {
 public:
     running(strand child, const block* b) noexcept;
+    /// The next element of a loop.
+    explicit running(const loop& l) noexcept;
     running(const running&) = delete;
     running& operator=(const running&) = delete;
     ~running();
 
 private:
+    void begin(const void* frame) noexcept;
     strand m_before;
     std::uint32_t m_edges_before;
     std::uint32_t m_locks;
     strand m_child;
     strand m_join;
+    bool m_is_element;
 };
 
 /// Calls f in a frame of its own, which is forgotten when the strand ends. Two functions that were inlined
@@ -82,22 +111,12 @@ inline constexpr char left_out[] = "tasks that were cancelled or left out after 
 /// Calls f(i) for all i from `first` up to `last`. Each call may run in parallel to the others.
 template <class I, class F>
 void each(I first, I last, F f) {
-    struct all_of_them {
-        block forked;
-        bool ended = false;
-        ~all_of_them() {
-            race::join(forked);
-            if (!ended) {
-                race::cannot_follow(left_out);
-            }
-        }
-    } all;
+    loop all(first != last);
     for (; first != last; ++first) {
-        const strand one = race::fork(all.forked, how::element);
-        const running now(one, &all.forked);
+        const running now(all);
         f(first);
     }
-    all.ended = true;
+    all.ended();
 }
 
 /// While it lives, accesses of the running task are not looked at.

@@ -1,0 +1,213 @@
+// The check of an access against those before it.
+#include "race/detector.hpp"
+
+namespace pilfer::detail::race {
+
+constinit detector the;
+
+namespace {
+
+[[nodiscard]] std::uint32_t number_of_site(std::uint64_t site) noexcept {
+    static struct {
+        std::uint64_t site;
+        std::uint32_t number;
+    } known[1024];
+    auto& k = known[site % 1024];
+    if (k.site != site) {
+        std::uint32_t& n = the.site_numbers[site];
+        if (n == 0) {
+            n = the.sites.take();
+            the.sites[n] = site;
+        }
+        k = {site, n};
+    }
+    return k.number;
+}
+
+/// Puts the new entry in front, and closes gaps. Of too many entries the oldest read goes, or the oldest.
+[[gnu::noinline]] void rebuild(cell& c, const entry* from, unsigned count, entry added) noexcept {
+    const inside here;
+    entry kept[in_list + 1];
+    unsigned n = 0;
+    if (added != 0) {
+        kept[n++] = added;
+    }
+    for (unsigned i = 0; i < count && from[i] != 0; ++i) {
+        if (bytes_of(from[i]) != 0) {
+            kept[n++] = from[i];
+        }
+    }
+    if (n > in_list) {
+        unsigned gone = n - 1;
+        while (gone > 1 && writes(kept[gone])) {
+            --gone;
+        }
+        gone = gone == 1 && writes(kept[1]) ? n - 1 : gone;
+        for (--n; gone < n; ++gone) {
+            kept[gone] = kept[gone + 1];
+        }
+        the.found.readers_lost = true;
+    }
+    the.shadow.assign(c, count != in_cell, kept, n);
+}
+
+/// The rules of what is kept, for each byte:
+/// 1. An access replaces those before it, but a read replaces no write.
+/// 2. Of parallel reads the first one is kept: what races with another one also races with it, as long as the
+///    order of the run is depth-first (Feng and Leiserson, SPAA 1997). If it is not, all are kept.
+/// 3. An access under locks does not replace one that holds fewer.
+/// 4. An access adds nothing to one of the same strand with the same bytes, unless it is the first write or
+///    holds fewer locks.
+void check_cell(fiber& f, cell& c, std::uint8_t bytes, bool write, std::uint64_t site,
+                std::uintptr_t at) noexcept {
+    entry* const all = the.shadow.entries(c);
+    const unsigned count = the.shadow.count(c);
+    const bool one_reader = the.depth_first && !the.found.edges;
+    std::uint8_t need = bytes;
+    bool gaps = false;
+    unsigned n = 0;
+    for (; n < count && all[n] != 0; ++n) {
+        const entry e = all[n];
+        const std::uint8_t both = bytes_of(e) & bytes;
+        if (both == 0) {
+            continue;
+        }
+        const bool adds_nothing = writes(e) || !write;
+        const std::uint8_t r = the.related(segment_of(e), f);
+        bool replaced = false;
+        if ((r & same_strand) != 0 && adds_nothing && (r & has_no_other_lock) != 0) {
+            need = static_cast<std::uint8_t>(need & ~both);
+        } else if ((r & before) != 0) {
+            replaced = (write || !writes(e)) && (r & has_all_locks) != 0;
+        } else if (write || writes(e)) {
+            if ((r & excluded) == 0) {
+                const inside here;
+                found_race(e, f.segment, bytes, write, site, at);
+                replaced = true;
+            }
+        } else if (one_reader && (r & has_no_other_lock) != 0) {
+            need = static_cast<std::uint8_t>(need & ~both);
+            the.reader_left_out = true;
+        }
+        if (replaced) {
+            all[n] = without(e, both);
+            gaps = gaps || bytes_of(all[n]) == 0;
+        }
+    }
+    if (need == 0 && !gaps) {
+        if (!write) {
+            the.note_read(at, bytes, f);
+        }
+        return;
+    }
+    const entry added = need != 0 ? make_entry(f.segment, need, write, number_of_site(site)) : 0;
+    if (need == bytes && count == in_cell && (n < 2 || (n == 2 && gaps))) [[likely]] {
+        // What is left of one or two entries, after the new one.
+        const entry kept = bytes_of(c.e[0]) != 0 ? c.e[0] : bytes_of(c.e[1]) != 0 ? c.e[1] : 0;
+        c.e[0] = added;
+        c.e[1] = kept;
+        return;
+    }
+    rebuild(c, all, count, added);
+}
+
+} // namespace
+
+std::uint8_t detector::relation_to(std::uint32_t segment, const fiber& f) noexcept {
+    const segment_record& s = segments[segment];
+    unsigned r = 0;
+    if (s.strand == f.strand) {
+        r = s.element == f.element ? same_strand | before : 0;
+    } else if (order.before(s.strand, f.strand, f.edges)) {
+        r = before;
+    }
+    if (s.locks == f.locks && s.locks == 0) {
+        return static_cast<std::uint8_t>(r | has_all_locks | has_no_other_lock);
+    }
+    if (locks.exclude(s.locks, f.locks)) {
+        r |= excluded;
+    }
+    if (locks.within(f.locks, s.locks)) {
+        r |= has_all_locks;
+    }
+    if (locks.within(s.locks, f.locks)) {
+        r |= has_no_other_lock;
+    }
+    return static_cast<std::uint8_t>(r);
+}
+
+std::uint32_t detector::make_segment(fiber& f) noexcept {
+    if (segments.live() + calls.live() + order.live() > m_next_sweep) [[unlikely]] {
+        sweep();
+    }
+    const std::uint32_t c = calls.record(f);
+    found.locks = found.locks || (f.locks != 0 && !locks.has(f.locks, atomic_lock));
+    std::uint32_t s = f.top->known_segment;
+    const segment_record& k = segments[s];
+    if (s == 0 || !k.live || k.strand != f.strand || k.element != f.element || k.calls != c ||
+        k.locks != f.locks) {
+        s = segments.take();
+        segments[s] = {f.strand, c, f.element, 0, static_cast<std::uint16_t>(f.locks), true, false};
+        if (f.element != 0) {
+            segments[s].next = f.made_segments;
+            f.made_segments = s;
+        }
+    }
+    f.segment = f.top->segment = f.top->known_segment = s;
+    return s;
+}
+
+void access(fiber& f, std::uintptr_t at, std::size_t size, bool write, std::uint64_t site) noexcept {
+    if (f.unseen != 0 || f.strand == 0 || f.is_own(at)) {
+        return;
+    }
+    if (f.segment == 0) {
+        const inside here;
+        (void)the.make_segment(f);
+    }
+    while (size != 0) {
+        const unsigned offset = at & 7;
+        const std::size_t here = size < 8 - offset ? size : 8 - offset;
+        check_cell(f, the.shadow.at(at), static_cast<std::uint8_t>(((1U << here) - 1) << offset), write, site,
+                   at);
+        at += here;
+        size -= here;
+    }
+}
+
+void access_atomically(fiber& f, std::uintptr_t at, std::size_t size, bool write,
+                       std::uint64_t site) noexcept {
+    const std::uint32_t before = f.locks;
+    static std::uint32_t known_before = 0;
+    static std::uint32_t known = 0;
+    if (known == 0 || known_before != before) {
+        std::uint32_t with = before;
+        const inside here;
+        if (!the.locks.add(with, atomic_lock)) {
+            return;
+        }
+        known = with;
+        known_before = before;
+    }
+    const std::uint32_t epoch = f.epoch;
+    const std::uint32_t segment = f.segment;
+    f.locks = known;
+    f.changed();
+    access(f, at, size, write, site);
+    f.locks = before;
+    f.epoch = epoch;
+    f.segment = segment;
+}
+
+void deleted(fiber& f, std::uintptr_t at, std::size_t size, std::uint64_t site) noexcept {
+    for (const std::uintptr_t end = at + size; at < end; at += 8) {
+        const cell* const c = the.shadow.if_there(at);
+        if (c == nullptr) {
+            at = (at | (shadow_memory::chunk_bytes - 1)) - 7;
+        } else if (c->e[0] != 0) {
+            access(f, at, 8, true, site);
+        }
+    }
+}
+
+} // namespace pilfer::detail::race

@@ -1,0 +1,273 @@
+// Forks, joins, and the strands that run between them.
+#include "race/detector.hpp"
+
+namespace pilfer::detail::race {
+namespace {
+
+/// Forgets the frames below `upto`: they have ended.
+void clear(fiber& f, std::uintptr_t upto) noexcept {
+    if (f.lowest < upto && upto - f.lowest < (std::uintptr_t{64} << 20)) {
+        the.shadow.forget(f.lowest - 128, upto - f.lowest + 128);
+    }
+    f.lowest = upto;
+}
+
+void pin(std::uint32_t s) noexcept {
+    if (s != 0) {
+        ++the.order[s].pins;
+    }
+}
+void unpin(std::uint32_t s) noexcept {
+    if (s != 0) {
+        --the.order[s].pins;
+    }
+}
+void note_site(std::uint32_t s, std::uint32_t calls_here, std::uint64_t site) noexcept {
+    the.order[s].calls = calls_here;
+    the.order[s].site = site;
+}
+
+/// Forks a strand whose order follows from edges alone.
+[[nodiscard]] strand apart(fiber& f, how kind, std::uint64_t site) noexcept {
+    the.uses_edges();
+    the.make_strand(f);
+    const std::uint32_t made = the.order.edge_from(f.strand, f.edges, 0);
+    const std::uint32_t child = the.order.start(f.strand, made, kind);
+    note_site(child, the.calls.record(f), site);
+    pin(child);
+    f.begin_strand(the.order.after(f.strand, f.edges, how::rest), __builtin_frame_address(0));
+    note_site(f.strand, the.order[child].calls, the.order[child].site);
+    return child;
+}
+} // namespace
+
+strand fork(block& b, how kind) noexcept {
+    const inside inner;
+    fiber* const f = inner.checked();
+    if (f == nullptr) {
+        return 0;
+    }
+    the.make_strand(*f);
+    if (b.join != 0 && the.order[f->strand].inner != b.join) {
+        // The block of a task further out, or one with another one open inside of it: its order is one of
+        // edges.
+        const strand child = apart(*f, kind, reinterpret_cast<std::uint64_t>(__builtin_return_address(0)));
+        return child;
+    }
+    std::uint32_t child = 0;
+    std::uint32_t rest = 0;
+    const bool first = b.join == 0;
+    the.order.fork(f->strand, f->edges, kind, kind == how::first_of_join ? how::second_of_join : how::rest,
+                   child, rest, b.join);
+    pin(child);
+    if (kind == how::first_of_join) {
+        pin(rest);
+    }
+    if (first) {
+        pin(b.join);
+    }
+    const std::uint32_t here = the.calls.record(*f);
+    const auto site = reinterpret_cast<std::uint64_t>(__builtin_return_address(0));
+    note_site(child, here, site);
+    note_site(rest, here, site);
+    f->begin_strand(rest, __builtin_frame_address(0));
+    return child;
+}
+
+strand current() noexcept { return running_fiber != nullptr ? running_fiber->strand : 0; }
+
+strand fork_apart() noexcept {
+    const inside inner;
+    fiber* const f = inner.checked();
+    if (f == nullptr) {
+        return 0;
+    }
+    return apart(*f, how::async, reinterpret_cast<std::uint64_t>(__builtin_return_address(0)));
+}
+
+void join(block& b) noexcept {
+    const std::uint32_t join = b.join;
+    if (join == 0) {
+        return;
+    }
+    b.join = 0;
+    unpin(join);
+    const inside inner;
+    fiber* const f = inner.checked();
+    if (f == nullptr) {
+        return;
+    }
+    the.make_strand(*f);
+    const std::uint32_t edges = the.order.both(f->edges, the.order[join].edges);
+    if (the.order[f->strand].inner == join) {
+        f->begin_strand(join, __builtin_frame_address(0));
+        f->edges = edges;
+        return;
+    }
+    // Blocks that overlap: an edge, which leaves out what was forked in the blocks inside of it.
+    the.uses_edges();
+    std::uint32_t inside = the.order[f->strand].inner;
+    while (inside != 0 && the.order[inside].inner != join) {
+        inside = the.order[inside].inner;
+    }
+    const std::uint32_t end = inside != 0 ? the.order.end_of(join, inside) : join;
+    f->edges = the.order.both(edges, the.order.edge_from(end, the.order[join].edges, 0));
+    f->begin_strand(the.order.after(f->strand, f->edges, how::joined), __builtin_frame_address(0));
+    if (inside != 0) {
+        the.order[inside].inner = the.order[join].inner;
+    } else {
+        cannot_follow("a scope that another task ended");
+    }
+}
+
+void detector::make_strand(fiber& f) noexcept {
+    if (f.element == 0) {
+        return;
+    }
+    const std::uint32_t made = order.element_of(f.strand, f.edges);
+    for (std::uint32_t s = f.made_segments; s != 0; s = segments[s].next) {
+        segments[s].strand = made;
+        segments[s].element = 0;
+    }
+    f.strand = made;
+    f.element = 0;
+    f.forget_answers();
+}
+
+loop::loop(bool has_elements) noexcept {
+    if (has_elements) {
+        m_elements = fork(m_block, how::element);
+    }
+}
+loop::~loop() {
+    unpin(m_elements);
+    join(m_block);
+    if (!m_ended) {
+        cannot_follow(left_out);
+    }
+}
+
+running::running(strand child, const block* b) noexcept
+    : m_before(0), m_edges_before(0), m_locks(0), m_child(child), m_join(b != nullptr ? b->join : 0),
+      m_is_element(false) {
+    begin(__builtin_frame_address(0));
+}
+running::running(const loop& l) noexcept
+    : m_before(0), m_edges_before(0), m_locks(0), m_child(l.m_elements), m_join(l.m_block.join),
+      m_is_element(true) {
+    begin(__builtin_frame_address(0));
+    if (fiber* const f = running_fiber; f != nullptr && f->strand != 0) {
+        f->element = ++the.last_element;
+        f->made_segments = 0;
+    }
+}
+void running::begin(const void* frame) noexcept {
+    const inside inner;
+    fiber* const f = inner.fiber_here;
+    if (f == nullptr) {
+        m_child = 0;
+        return;
+    }
+    the.make_strand(*f);
+    m_before = f->strand;
+    m_edges_before = f->edges;
+    m_locks = f->locks;
+    f->locks = 0; // a lock that its parent holds excludes no other child
+    pin(m_before);
+    if (m_before == 0 && m_child != 0) {
+        f->frames->calls = the.order[m_child].calls; // a stack of its own: its callers are those of the fork
+    }
+    clear(*f, fiber::stack_above(frame));
+    f->begin_strand(m_child, frame);
+    f->edges = m_child != 0 ? the.order[m_child].edges : 0;
+}
+
+running::~running() {
+    const inside inner;
+    fiber* const f = inner.fiber_here;
+    if (f == nullptr) {
+        return;
+    }
+    if (m_join != 0 && f->strand != 0 && f->element == 0) {
+        const bool is_apart = the.order[f->strand].part != the.order[m_join].part;
+        const std::uint32_t edges = is_apart ? the.order.edge_from(f->strand, f->edges, 0) : f->edges;
+        the.order[m_join].edges = the.order.both(the.order[m_join].edges, edges);
+    }
+    f->locks = m_locks;
+    if (!m_is_element) {
+        unpin(m_child);
+    }
+    unpin(m_before);
+    clear(*f, fiber::stack_above(__builtin_frame_address(0)));
+    f->begin_strand(m_before, __builtin_frame_address(0));
+    f->edges = m_edges_before;
+}
+
+unseen::unseen() noexcept {
+    if (running_fiber != nullptr) {
+        ++running_fiber->unseen;
+    }
+}
+unseen::~unseen() {
+    if (running_fiber != nullptr && running_fiber->unseen != 0) {
+        --running_fiber->unseen;
+    }
+}
+
+void fresh(const void* at, std::size_t bytes) noexcept {
+    const inside inner;
+    if (inner.fiber_here != nullptr) {
+        inner.fiber_here->forget_answers();
+        the.shadow.forget(reinterpret_cast<std::uintptr_t>(at), bytes);
+    }
+}
+
+caller::caller() noexcept : m_strand(0), m_edges(0), m_calls(0) {
+    const inside inner;
+    if (fiber* const f = inner.checked()) {
+        the.make_strand(*f);
+        m_strand = f->strand;
+        m_edges = f->edges;
+        m_calls = the.calls.record(*f);
+        pin(m_strand);
+    }
+}
+void caller::returns() noexcept {
+    unpin(m_strand);
+    const inside inner;
+    if (fiber* const f = inner.fiber_here; f != nullptr && m_strand != 0) {
+        f->begin_strand(m_strand, __builtin_frame_address(0));
+        f->edges = m_edges;
+    }
+}
+caller::call::call(caller& c) noexcept : m_caller(c), m_before(0), m_edges_before(0) {
+    const inside inner;
+    if (fiber* const f = inner.fiber_here) {
+        the.make_strand(*f);
+        m_before = f->strand;
+        m_edges_before = f->edges;
+        pin(m_before);
+        if (m_before == 0) {
+            f->frames->calls = c.m_calls;
+        }
+        clear(*f, fiber::stack_above(__builtin_frame_address(0)));
+        f->begin_strand(c.m_strand, __builtin_frame_address(0));
+        f->edges = c.m_edges;
+    }
+}
+caller::call::~call() {
+    const inside inner;
+    if (fiber* const f = inner.fiber_here) {
+        unpin(m_caller.m_strand);
+        the.make_strand(*f);
+        m_caller.m_strand = f->strand;
+        m_caller.m_edges = f->edges;
+        pin(m_caller.m_strand);
+        unpin(m_before);
+        clear(*f, fiber::stack_above(__builtin_frame_address(0)));
+        f->begin_strand(m_before, __builtin_frame_address(0));
+        f->edges = m_edges_before;
+    }
+}
+
+} // namespace pilfer::detail::race
