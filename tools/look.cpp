@@ -81,7 +81,9 @@ look observer::next(double seconds) {
     look now;
     now.passed = m_last < 0 ? 0 : seconds - m_last;
     std::map<std::uint64_t, seen_pool> seen;
+    m_copy = 0;
     for (address const list : m_memory.pool_lists()) {
+        ++m_copy;
         std::set<address> known;
         for (address entry = m_memory.word(list); entry != 0 && known.size() < most_pools;
              entry = m_memory.word(entry + place_of_next)) {
@@ -150,7 +152,12 @@ void observer::read_pool(address entry, double seconds, look& now, std::map<std:
     copy_of<inside::pool_entry> e;
     copy_of<inside::pool_core> core;
     if (!m_memory.read(entry, e) || e->pool == nullptr || e->workers > 8'192 ||
-        !m_memory.read(of(e->pool), core) || seen.contains(e->number)) {
+        !m_memory.read(of(e->pool), core)) {
+        return;
+    }
+    // Each copy of the library counts its pools from 1.
+    static_cast<inside::pool_entry*>(e.bytes())->number += (m_copy - 1) * 1'000'000;
+    if (seen.contains(e->number)) {
         return;
     }
     seen_pool* before = nullptr;

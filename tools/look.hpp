@@ -120,6 +120,7 @@ private:
 
     process_memory const& m_memory;
     double m_last = -1;
+    std::uint64_t m_copy = 0; ///< of the library, whose pools are read; from 1
     std::map<std::uint64_t, seen_pool> m_pools;
     std::map<address, seen_holder> m_holders; // by mutex
     std::map<address, std::pair<std::string, pilfer::detail::wait_kind>> m_kinds;

@@ -431,6 +431,7 @@ private:
     void end() noexcept;
 
     thread_data* m_data;
+    const char* m_limit = nullptr; // of m_data, before
     std::optional<frames> m_frames;
 };
 

@@ -133,6 +133,7 @@ void thread_data::give() noexcept {
     if (place != nullptr) {
         leave();
     }
+    part = &thread_part::here(); // its stack may have begun on another thread
     m_next_spare = std::exchange(part->spare, this);
 }
 
@@ -145,6 +146,7 @@ void thread_data::limit_stack_of_task() noexcept {
 
 void call::begin() {
     thread_data::s_here = nullptr; // other tasks of this thread get data of their own
+    m_limit = m_data->stack_limit;
     m_frames.emplace(*m_data);
     m_data->limit_stack_of_task();
 }
@@ -153,6 +155,8 @@ void call::end() noexcept {
     m_frames.reset();
     if (thread_data::s_here == nullptr) {
         thread_data::s_here = m_data;
+        m_data->part = &thread_part::here(); // as in give()
+        m_data->stack_limit = m_limit;       // of the thread, which may be a guest
     } else {
         m_data->give();
     }

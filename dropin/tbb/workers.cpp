@@ -137,7 +137,16 @@ void leave_own_pool(state& s) {
         return;
     }
     if (std::shared_ptr<pilfer::pool> own = forget_pool(s)) {
-        pilfer::pool::common().submit([&s, own] { pilfer::blocking([&] { end(s, *own); }); });
+        try {
+            pilfer::pool::common().submit([&s, own] { pilfer::blocking([&] { end(s, *own); }); });
+        } catch (...) { // the caller may be one of its workers, which must not destroy it
+            const guard held(s.lock);
+            if (s.pool == nullptr) {
+                s.pool = own;
+                s.has_pool.store(true, std::memory_order_relaxed);
+            }
+            throw;
+        }
     }
 }
 

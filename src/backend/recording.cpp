@@ -41,7 +41,7 @@ template <class T>
 /// The return address into the function that spawns, whose rest was announced; null: not known. A call on the
 /// child's stack is the first word there. The continuation's own address is that of code out of line, which
 /// has no line.
-PILFER_NO_SANITIZE [[nodiscard]] const void* spawner([[maybe_unused]] task_word rest) noexcept {
+[[nodiscard]] PILFER_NO_SANITIZE const void* spawner([[maybe_unused]] task_word rest) noexcept {
 #if defined(PILFER_ISA_X86_64)
     return static_cast<const void* const*>(reinterpret_cast<const continuation*>(rest & ~kind_mask)->top)[-1];
 #else

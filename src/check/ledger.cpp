@@ -7,6 +7,7 @@
 #include <new>
 #include <utility>
 
+#include "platform/os.hpp"
 #include "platform/whole_program.hpp"
 
 namespace pilfer {
@@ -16,7 +17,9 @@ namespace detail {
 /// One entry. Its length counts when it is complete.
 class ledger::writer {
 public:
-    writer(ledger& to, kind k) noexcept : m_to(to), m_end(to.m_length->load(std::memory_order_relaxed)) {
+    writer(ledger& to, kind k) noexcept
+        : m_to(to), m_end(to.m_length->load(std::memory_order_relaxed)),
+          m_fits(!to.m_is_full && to.m_writer == os::process_id()) {
         put(&k, sizeof k);
     }
     writer(const writer&) = delete;
@@ -24,6 +27,8 @@ public:
     ~writer() {
         if (m_fits) {
             m_to.m_length->store(m_end, std::memory_order_release);
+        } else {
+            m_to.m_is_full = true;
         }
     }
     template <class T>
@@ -45,26 +50,39 @@ private:
     }
     ledger& m_to;
     std::uint64_t m_end;
-    bool m_fits = true;
+    bool m_fits;
 };
 
 class ledger::reader {
 public:
     reader(const char* from, std::uint64_t bytes) noexcept : m_at(from), m_end(from + bytes) {}
+    /// True also if the rest is no entry: a child that crashed may have written here.
     [[nodiscard]] bool at_end() const noexcept { return m_at == m_end; }
     template <class T>
     void value(T& v) noexcept {
-        std::memcpy(&v, m_at, sizeof v);
-        m_at += sizeof v;
+        if (has(sizeof v)) {
+            std::memcpy(&v, m_at, sizeof v);
+            m_at += sizeof v;
+        }
     }
     void text(std::string& t) {
         std::size_t bytes = 0;
         value(bytes);
-        t.assign(m_at, bytes);
-        m_at += bytes;
+        if (has(bytes)) {
+            t.assign(m_at, bytes);
+            m_at += bytes;
+        }
     }
+    void leave() noexcept { m_at = m_end; }
 
 private:
+    [[nodiscard]] bool has(std::size_t bytes) noexcept {
+        if (static_cast<std::size_t>(m_end - m_at) >= bytes) {
+            return true;
+        }
+        leave();
+        return false;
+    }
     const char* m_at;
     const char* m_end;
 };
@@ -77,6 +95,8 @@ ledger::ledger(std::size_t bytes) : m_most(bytes - sizeof *m_length) {
     m_length = new (memory) std::atomic<std::uint64_t>(0);
     m_at = static_cast<char*>(memory) + sizeof *m_length;
 }
+
+void ledger::is_written_here() noexcept { m_writer = os::process_id(); }
 
 void ledger::chose(const choice& c) noexcept {
     writer w(*this, kind::choice);
@@ -106,7 +126,7 @@ void ledger::ended(const run_report& r) noexcept {
 
 ledger::entries ledger::read() const {
     entries all;
-    reader r(m_at, m_length->load(std::memory_order_acquire));
+    reader r(m_at, std::min(m_length->load(std::memory_order_acquire), m_most));
     while (!r.at_end()) {
         kind k{};
         r.value(k);
@@ -139,6 +159,8 @@ ledger::entries ledger::read() const {
             r.value(report.hash);
             break;
         }
+        default:
+            r.leave();
         }
     }
     return all;

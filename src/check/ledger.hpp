@@ -33,7 +33,9 @@ public:
     ledger& operator=(const ledger&) = delete;
 
     void clear() noexcept { m_length->store(0, std::memory_order_relaxed); }
-    // By the child. An entry that finds no room is left out.
+    /// The calling process is the child that writes. A child of it by fork() writes nothing.
+    void is_written_here() noexcept;
+    // By the child. From an entry on that finds no room, nothing is written.
     void chose(const choice& c) noexcept;
     void stepped(const trace_step& s) noexcept;
     void ended(const run_report& r) noexcept;
@@ -48,6 +50,8 @@ private:
     std::atomic<std::uint64_t>* m_length; // at the beginning of the memory
     char* m_at;
     std::uint64_t m_most;
+    std::uint64_t m_writer = 0; // a process
+    bool m_is_full = false;
 };
 
 } // namespace detail

@@ -10,13 +10,14 @@
 #include <string>
 #include <utility>
 
-#include "platform/os.hpp"
-#include "platform/whole_program.hpp"
+#include "base/write.hpp"
 #include "check/ledger.hpp"
 #include "check/pools_as_one.hpp"
 #include "check/settings.hpp"
 #include "explore/explored_pool.hpp"
 #include "explore/interleaving.hpp"
+#include "platform/os.hpp"
+#include "platform/whole_program.hpp"
 #include "pool/environment.hpp"
 #include "search/search.hpp"
 
@@ -54,6 +55,7 @@ public:
     [[nodiscard]] std::string name_of_body() const override { return "main()"; }
     void call_body() override {
         if (const int code = m_rest.run(); code != 0) {
+            const interleaving::bookkeeping now(*explored_task());
             explored_task()->fails(verdict::ended, "main() has returned " + std::to_string(code));
         }
     }
@@ -119,6 +121,7 @@ private:
         book.clear();
         const int child = os::begin_child(!search.traces());
         if (child == 0) {
+            book.is_written_here();
             static one_run run(*p, search, s.how, rest, book);
             run.run();
         }

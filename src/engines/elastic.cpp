@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <random>
 #include <string>
+#include <string_view>
 
 #include <pilfer/cluster/error.hpp>
 
@@ -24,6 +25,8 @@ constexpr std::uint32_t guest = UINT32_MAX; // the origin of a task that came as
 constexpr wire_limits any_rank{.ranks = UINT32_MAX, .tasks = 0};
 /// Tasks of a process that wait in the queue. One is there while another is on its way to a worker.
 constexpr unsigned most_unfetched = 2;
+/// Of one session: stats() has an entry for each.
+constexpr std::uint32_t most_workers = std::uint32_t{1} << 20;
 
 [[nodiscard]] std::uint64_t now_ns() noexcept {
     const auto since = std::chrono::steady_clock::now().time_since_epoch();
@@ -98,7 +101,8 @@ elastic::~elastic() {
     }
     try {
         const std::string here = m_prefix + "here";
-        m_asked = now_ns();
+        const std::uint64_t begin = m_asked = now_ns();
+        bool greets = true;
         for (;;) {
             const std::uint64_t answers = m_control->answers();
             m_control->ask_servers();
@@ -108,6 +112,10 @@ elastic::~elastic() {
             }
             if (m_control->servers(here) == 0 || now_ns() - m_asked > m_patience) {
                 return;
+            }
+            // Workers that are started again and again would keep it here for ever.
+            if (now_ns() - begin > m_patience && std::exchange(greets, false)) {
+                m_control->serve(m_prefix + "hello", false);
             }
             sleep(second / 50);
         }
@@ -165,6 +173,9 @@ void elastic::greet() {
         if (!c.refusal.empty()) {
             throw cluster::mismatch_error("pilfer::cluster: the coordinator refuses this worker, " + who +
                                           ", because it has " + c.refusal);
+        }
+        if (c.rank == 0 || c.rank > most_workers) {
+            throw archive_error("a rank that no worker can have");
         }
         m_session = c.session;
         m_rank = c.rank;
@@ -251,8 +262,19 @@ parcel_result elastic::run(pool& p, cluster_task& type, std::function<void(archi
         m_shipments.clear();
         m_by_job.clear();
         m_unfetched = 0;
+        m_alarm.watch(0, -1, false); // a closed socket would end each sleep at once
+        m_alarm.watch(1, -1, false);
         while (!work.is_quiet()) {
             work.sleep(work.events(), second / 1000);
+        }
+        if (m_control != nullptr && m_ends.size() == m_run) { // else workers would take the next end for it
+            constexpr std::string_view text = "the coordinator has left the run by an exception";
+            const auto* bytes = reinterpret_cast<const std::byte*>(text.data());
+            const parcel_result end{.failed = 1, .bytes = {bytes, bytes + text.size()}};
+            m_ends.push_back(encode({.kind = message_kind::done, .task = type.number, .results = {end}}));
+            for (const std::uint64_t job : std::exchange(m_callers, {})) {
+                m_control->ack(job, m_ends.back());
+            }
         }
         ++m_run;
         std::rethrow_exception(why);
@@ -397,6 +419,10 @@ void elastic::handle(rank_work& work, job_event&& e) {
     if (e.what == job_event::kind::lives) {
         return;
     }
+    if (e.what == job_event::kind::failed && --s.copies != 0) { // another copy may still end well
+        m_by_job.erase(name);
+        return;
+    }
     parcel_result r;
     try {
         if (e.what == job_event::kind::failed) {
@@ -443,6 +469,7 @@ void elastic::finish(local_work::finished&& f) {
 
 /// Each second: says that this process lives, and looks who does not.
 void elastic::watch() {
+    const bool sends = m_queue->is_sending();
     for (const auto& [ticket, job] : m_visits) {
         m_queue->extend(job);
     }
@@ -458,11 +485,14 @@ void elastic::watch() {
     const std::uint64_t now = now_ns();
     const bool none_waits = m_queue->answers() > m_old_answers + 1 && m_queue->waiting(m_jobs) == 0;
     for (auto& [number, s] : m_shipments) {
-        if (now - s.heard > m_patience && (s.is_fetched || none_waits)) {
+        // A long description travels: 100 ns for a byte are 10 MB a second.
+        if (now - s.heard > m_patience + 100 * s.description.size() && (s.is_fetched || none_waits) &&
+            !sends) {
             // Its worker is cut off or stopped. The first result of the copies is used.
             m_unfetched += std::exchange(s.is_fetched, false) ? 1 : 0;
             s.heard = now;
             m_by_job.emplace(m_queue->submit(m_jobs, s.description), number);
+            ++s.copies;
         }
     }
 }

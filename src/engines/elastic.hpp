@@ -50,6 +50,7 @@ private:
         std::vector<std::byte> description; // to submit it again
         std::uint64_t heard;                // of its worker, or when it was submitted
         bool is_fetched = false;
+        unsigned copies = 1; // jobs of it that have not ended
     };
 
     void greet();

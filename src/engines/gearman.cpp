@@ -100,9 +100,11 @@ public:
         if (!std::exchange(m_asked, true)) {
             m_asked_at = now_ns();
             append(as_bytes("status\n")); // the administrative protocol, on the same connection
+            m_question = m_out.size();
         }
     }
     [[nodiscard]] std::uint64_t answers() const noexcept override { return m_answers; }
+    [[nodiscard]] bool is_sending() const noexcept override { return m_out.size() > m_sent; }
     [[nodiscard]] unsigned servers(const std::string& queue) const override {
         return counts_of(queue).servers;
     }
@@ -189,17 +191,21 @@ private:
             if (n == 0) {
                 return;
             }
+            if (m_sent < m_question) { // it waits behind large packets: the server cannot answer yet
+                m_asked_at = now_ns();
+            }
             m_sent += n;
         }
         m_out.clear();
-        m_sent = 0;
+        m_sent = m_question = 0;
     }
     /// True if something came.
     bool read_some() {
         constexpr std::size_t block = std::size_t{1} << 16;
         m_in.erase(m_in.begin(), m_in.begin() + static_cast<std::ptrdiff_t>(std::exchange(m_parsed, 0)));
         const std::size_t before = m_in.size();
-        m_in.resize(before + std::max(block, before)); // a large packet is read in growing pieces
+        // A large packet is read in growing pieces, but each read clears its whole piece first.
+        m_in.resize(before + std::clamp(before, block, 16 * block));
         const std::size_t n = socket_call([&] { return m_socket->receive(std::span(m_in).subspan(before)); });
         m_in.resize(before + n);
         m_heard = n != 0 ? now_ns() : m_heard;
@@ -334,7 +340,8 @@ private:
     std::unique_ptr<stream> m_socket;
     std::uint64_t m_heard;
     std::vector<std::byte> m_out;
-    std::size_t m_sent = 0; // of m_out
+    std::size_t m_sent = 0;     // of m_out
+    std::size_t m_question = 0; // the end of ask_servers() in m_out
     std::vector<std::byte> m_in;
     std::size_t m_parsed = 0; // of m_in
 

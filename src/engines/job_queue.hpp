@@ -63,6 +63,8 @@ public:
     /// How many jobs of a queue no connection has fetched, by the last answer.
     [[nodiscard]] virtual unsigned waiting(const std::string& queue) const = 0;
 
+    /// True while something has not been sent to the server yet.
+    [[nodiscard]] virtual bool is_sending() const noexcept = 0;
     /// The next event; false if there is none.
     [[nodiscard]] virtual bool next(job_event& event) = 0;
     /// The next wait of `a` ends when this connection can go on.

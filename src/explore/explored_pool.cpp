@@ -13,9 +13,10 @@
 #include <pilfer/pool.hpp>
 
 #include "backend/make.hpp"
+#include "base/write.hpp"
+#include "explore/exploring.hpp"
 #include "platform/os.hpp"
 #include "platform/ticks.hpp"
-#include "explore/exploring.hpp"
 #include "pool/pool_core.hpp"
 
 namespace pilfer {

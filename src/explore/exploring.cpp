@@ -15,9 +15,10 @@
 #include <pilfer/scope.hpp>
 
 #include "backend/work_stealing.hpp"
-#include "platform/os.hpp"
+#include "base/write.hpp"
 #include "explore/steps.hpp"
 #include "idle/audit.hpp"
+#include "platform/os.hpp"
 #include "pool/figures.hpp"
 #include "pool/pool_core.hpp"
 #include "search/outcome_text.hpp"
@@ -45,6 +46,7 @@ struct exploring::root : submission {
             try {
                 x.m_exploration.call_body();
             } catch (...) {
+                const interleaving::bookkeeping now(x.m_now);
                 x.m_now.fails(verdict::exception, x.m_exploration.name_of_body() + " has thrown " +
                                                       text_of_exception(std::current_exception()));
             }
@@ -57,7 +59,7 @@ struct exploring::root : submission {
 };
 
 exploring::exploring(team& t, pool_core& p, exploration& x)
-    : work_stealing(t), m_pool(p), m_exploration(x), m_now(t, p, x, m_thread) {}
+    : work_stealing(t), m_exploration(x), m_now(t, p, x, m_thread) {}
 exploring::~exploring() = default;
 
 const run_report& exploring::explore() noexcept {

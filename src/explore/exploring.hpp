@@ -63,7 +63,6 @@ private:
     void judge();
     void take_from_outside() noexcept;
 
-    pool_core& m_pool;
     exploration& m_exploration;
     scheduler* m_here = nullptr; // the one worker
     std::atomic<std::uint32_t> m_asked{0};

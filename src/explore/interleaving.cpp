@@ -88,6 +88,7 @@ std::string interleaving::waits(bool& elsewhere) {
 
 void interleaving::nobody_waits_for(const std::exception_ptr& error) {
     if (!m_exploration.handles(error)) {
+        const bookkeeping now(*this);
         fails(verdict::exception, "a task without a waiter has thrown " + text_of_exception(error));
     }
 }
@@ -261,6 +262,7 @@ bool interleaving::has_no_end() noexcept {
         return false;
     }
     m_report.abandoned = true;
+    const bookkeeping now(*this);
     fails(verdict::endless,
           "no end after " + std::to_string(m_exploration.most_steps()) +
               " steps: tasks ask for something again and again, or an alarm is set each time");

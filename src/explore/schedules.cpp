@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <mutex>
+#include <optional>
 #include <ostream>
 #include <stdexcept>
 #include <utility>
@@ -125,9 +126,14 @@ void require(bool holds, const char* what, const std::source_location& where) {
     if (holds) {
         return;
     }
+    detail::interleaving* const x = detail::explored_here();
+    std::optional<detail::interleaving::bookkeeping> now; // a fault of memory must not hide the failure
+    if (x != nullptr) {
+        now.emplace(*x);
+    }
     std::string text = std::string(where.file_name()) + ":" + std::to_string(where.line()) +
                        ": a requirement does not hold" + (*what != '\0' ? ": " : "") + what;
-    if (detail::interleaving* const x = detail::explored_here()) {
+    if (x != nullptr) {
         x->fails(detail::verdict::requirement, text);
     }
     throw failure(text);

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "platform/symbols.hpp"
 #include "observe/snapshot.hpp"
+#include "platform/symbols.hpp"
 #include "pool/pool_core.hpp"
 #include "search/user_frames.hpp"
 

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "base/write.hpp"
 #include "platform/os.hpp"
 #include "platform/stop_thread.hpp"
 

@@ -69,13 +69,28 @@ PILFER_HOOK int posix_memalign(void** to, std::size_t alignment, std::size_t siz
     return 0;
 }
 PILFER_HOOK void free(void* p) noexcept { give(p, PILFER_SITE); }
-#define PILFER_DELETE(...)                                                                                   \
-    [[gnu::weak]] void operator delete(void* p __VA_ARGS__) noexcept { give(p, PILFER_SITE); }               \
-    [[gnu::weak]] void operator delete[](void* p __VA_ARGS__) noexcept { give(p, PILFER_SITE); }
-PILFER_DELETE()
-PILFER_DELETE(, std::size_t)
-PILFER_DELETE(, std::align_val_t)
-PILFER_DELETE(, std::size_t, std::align_val_t)
+namespace {
+constinit thread_local std::uint64_t site_of_delete = 0; // of the operator that calls the next one
+} // namespace
+#define PILFER_DELETE(name, parameters, call)                                                                \
+    [[gnu::weak]] void operator name parameters noexcept {                                                   \
+        site_of_delete = PILFER_SITE;                                                                        \
+        call;                                                                                                \
+        site_of_delete = 0;                                                                                  \
+    }
+[[gnu::weak]] void operator delete(void* p) noexcept {
+    give(p, site_of_delete != 0 ? site_of_delete : PILFER_SITE);
+}
+[[gnu::weak]] void operator delete(void* p, std::align_val_t) noexcept {
+    give(p, site_of_delete != 0 ? site_of_delete : PILFER_SITE);
+}
+// The others call these, as in libstdc++: a program may replace these alone.
+PILFER_DELETE(delete, (void* p, std::size_t), ::operator delete(p))
+PILFER_DELETE(delete[], (void* p), ::operator delete(p))
+PILFER_DELETE(delete[], (void* p, std::size_t), ::operator delete(p))
+PILFER_DELETE(delete, (void* p, std::size_t, std::align_val_t a), ::operator delete(p, a))
+PILFER_DELETE(delete[], (void* p, std::align_val_t a), ::operator delete(p, a))
+PILFER_DELETE(delete[], (void* p, std::size_t, std::align_val_t a), ::operator delete(p, a))
 #undef PILFER_DELETE
 
 namespace {

@@ -168,6 +168,11 @@ loaded_from file_around(std::uintptr_t address) {
 std::string path_to_open(const loaded_from& f) { return !f.path.empty() ? f.path : "/proc/self/exe"; }
 
 std::string symbols::name(const void* address, bool returns) {
+    std::string raw = raw_name(address, returns);
+    return raw.starts_with("_Z") ? readable(raw) : raw; // "f" would be demangled to "float"
+}
+
+std::string symbols::raw_name(const void* address, bool returns) {
     const loaded_from from = file_around(reinterpret_cast<std::uintptr_t>(address) - (returns ? 1 : 0));
     if (!from.found) {
         return "?";
@@ -178,7 +183,7 @@ std::string symbols::name(const void* address, bool returns) {
     }
     for (const function& f : m.functions) {
         if (from.address >= f.start && from.address - f.start < f.size) {
-            return readable(f.name);
+            return f.name;
         }
     }
     return "? (" + (!from.path.empty() ? from.path : "the program") + " + " + hexadecimal(from.address) + ")";

@@ -33,6 +33,8 @@ public:
     /// The function around `address`, demangled, or the file and the offset in it. `returns`: it is a return
     /// address, so the instruction before counts. Throws std::bad_alloc.
     [[nodiscard]] std::string name(const void* address, bool returns);
+    /// As name(), as the linker knows it. It needs little stack: to demangle may take 100 KB.
+    [[nodiscard]] std::string raw_name(const void* address, bool returns);
 
 private:
     struct tables;

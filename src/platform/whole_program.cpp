@@ -58,7 +58,8 @@ void* shared_memory(std::size_t bytes) noexcept {
 
 int begin_child(bool hidden) noexcept {
     static const off_t at = lseek(STDIN_FILENO, 0, SEEK_CUR);
-    std::fflush(nullptr); // or the child would write it once more
+    std::fflush(nullptr);                // or the child would write it once more
+    (void)std::signal(SIGCHLD, SIG_DFL); // else, where it is ignored, each child would seem to end with 0
     const pid_t child = fork();
     if (child != 0) {
         return static_cast<int>(child);

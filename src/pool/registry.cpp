@@ -67,7 +67,7 @@ constinit std::atomic<std::uint64_t> parents{0}; // the pools of that number and
 /// of another process compares: a change of a member's meaning without a change of a size needs a new number
 /// of the version.
 extern "C" PILFER_API __attribute__((used)) const std::uint64_t pilfer_v0_layout[] = {
-    1, // version of this table
+    2, // version of this table
     saved_layout,
     offsetof(pool_entry, next),
     offsetof(pool_entry, number),

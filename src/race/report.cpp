@@ -33,7 +33,8 @@ enum class whose { program, library, standard, unknown };
         return has(l.function, "pilfer::") ? whose::library : whose::unknown;
     }
     if (has(l.file, "include/pilfer/")) {
-        const bool algorithm = has(l.file, "pilfer/algorithm") || has(l.file, "pilfer/detail/algorithm/");
+        const bool algorithm = has(l.file, "pilfer/algorithm") || has(l.file, "pilfer/detail/algorithm/") ||
+                               has(l.file, "pilfer/detail/sort/");
         return algorithm ? whose::program : whose::library;
     }
     if (has(l.file, "/c++/") || has(l.file, "/include/bits/") || has(l.file, "/sysdeps/")) {

@@ -33,11 +33,12 @@ struct stack {
 _Unwind_Reason_Code visit(_Unwind_Context* at, void* argument) noexcept {
     auto& s = *static_cast<stack*>(argument);
     const frame f{reinterpret_cast<const void*>(_Unwind_GetIP(at)), _Unwind_GetCFA(at)};
-    s.seen = s.seen || (f.pc == s.from.pc && f.sp == s.from.sp);
+    s.seen = s.seen || f.pc == s.from.pc; // clang++ has another __builtin_dwarf_cfa() on AArch64
     if (!s.seen) {
         return _URC_NO_REASON;
     }
-    if (f.pc == nullptr || s.count == most_frames || f.sp > s.end) {
+    const bool goes_down = s.count != 0 && f.sp < s.frames[s.count - 1].sp; // to another stack
+    if (f.pc == nullptr || s.count == most_frames || f.sp > s.end || goes_down) {
         return _URC_END_OF_STACK;
     }
     s.frames[s.count++] = f;
@@ -50,9 +51,13 @@ bool is_of_library(std::string_view function) noexcept {
     if (function.starts_with("_Z")) { // the runtime cannot read every name that g++ makes of closures
         function.remove_prefix(
             std::min(function.find_first_not_of("_Z"), function.size())); // local names nest
-        function.remove_prefix(function.starts_with("NK") ? 2 : function.starts_with("N") ? 1 : 0);
-        return function.starts_with("6pilfer") || function.starts_with("St") ||
-               function.starts_with("9__gnu_cxx");
+        if (function.starts_with('N')) {
+            function.remove_prefix(std::min(function.find_first_not_of("KVRO", 1), function.size()));
+        }
+        function.remove_prefix(function.starts_with('L') ? 1 : 0);
+        // S: a name in std, which may have a short form.
+        return function.starts_with("6pilfer") || function.starts_with('S') ||
+               function.starts_with("9__gnu_cxx") || function.find("__gthread") < 3;
     }
     if (function.starts_with(
             "decltype")) { // "decltype(auto) f()", "decltype (g<int>()) f()": a type before the name
@@ -152,7 +157,7 @@ std::uint32_t places::add(std::uint32_t inner, const void* pc) {
 bool places::is_user(const void* pc) {
     const auto [at, is_new] = m_is_user.try_emplace(pc, false);
     if (is_new) {
-        at->second = !is_of_library(m_symbols.name(pc, true));
+        at->second = !is_of_library(m_symbols.raw_name(pc, true)); // on the stack of a task
     }
     return at->second;
 }

@@ -25,7 +25,7 @@ class announcer {
 public:
     announcer(scheduler& w, team& t) noexcept;
 
-    // ---- the calls of templates: see worker/backend.hpp
+    // ---- the calls of templates: see task/backend.hpp
     [[nodiscard]] bool signalled(task_word task, way may) noexcept;
     [[nodiscard]] bool announce_weighted(task_word task, std::uint64_t weight, way may) noexcept;
     void attend() noexcept;

@@ -144,7 +144,7 @@ run_consumer "$work/pkg-c-consumer"
 # The library for races, by pkg-config, and what is said if a flag is forgotten or too many.
 read -ra arguments < <(pkg-config --cflags pilfer-race)
 read -ra libraries < <(pkg-config --libs pilfer-race)
-"$cxx" -std=c++20 -O1 "${arguments[@]}" -c -o "$work/races.o" "$here/races.cpp"
+"$cxx" -std=c++20 -O1 -g "${arguments[@]}" -c -o "$work/races.o" "$here/races.cpp"
 "$cxx" -o "$work/races" "$work/races.o" "${libraries[@]}"
 finds_race "$work/races"
 said=$("$cxx" -std=c++20 "${arguments[@]/-fsanitize=thread/}" -fsyntax-only "$here/races.cpp" 2>&1) &&

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <string>
 #include <thread>
 
 #include <pilfer/pilfer.hpp>
@@ -22,11 +23,13 @@ void say_ready() {
     std::_Exit(0); // tasks may wait for ever
 }
 
-/// Suspended contexts by the counters. A task is counted a moment before its context can be seen.
+/// Suspended contexts by the counters. A task is counted a moment before its context can be seen. Then both
+/// workers have to be asleep: on a busy machine they may search for long.
 void await_suspended(const pilfer::pool& p, std::uint64_t n) {
     for (;;) {
         const pilfer::counters c = p.counters();
-        if (c.suspends - c.resumes >= n) {
+        if (c.suspends - c.resumes >= n &&
+            pilfer::prometheus_text().find("state=\"asleep\"} 2\n") != std::string::npos) {
             return;
         }
         std::this_thread::yield();

@@ -72,7 +72,7 @@ class Layout:
             raise gdb.GdbError("this program has no pilfer in it, or its symbols are not loaded yet")
         for i, name in enumerate(FIELDS):
             setattr(self, name, word(table + 8 * i))
-        if self.version != 1:
+        if self.version != 2:
             raise gdb.GdbError("this script is for another version of pilfer")
 
 
