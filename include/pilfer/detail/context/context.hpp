@@ -99,7 +99,7 @@ struct alignas(64) context {
     std::atomic<const char*> name{nullptr};    // of the innermost named function on it, in its frame
     /// Its innermost frames that must go on on their thread. Only code on this context uses it, and a thief
     /// that resumes its rest.
-    std::atomic<bound_frames*> bound{nullptr};
+    bound_frames* bound = nullptr;
     stack_view view;
     std::uint32_t index = 0; // in its slab
     std::uint32_t valgrind_id = 0;

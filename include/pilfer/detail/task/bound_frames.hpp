@@ -21,11 +21,11 @@ public:
     /// The innermost ones of the running task; null: there are none. Not on threads outside.
     [[nodiscard]] static bound_frames* innermost(const worker& w) noexcept {
         const activation* const a = w.current.load(rlx);
-        return a != nullptr ? a->ctx->bound.load(rlx) : nullptr;
+        return a != nullptr ? a->ctx->bound : nullptr;
     }
     /// The worker that `c` belongs to; null: any.
     [[nodiscard]] static worker* home_of(const context& c) noexcept {
-        const bound_frames* const b = c.bound.load(rlx);
+        const bound_frames* const b = c.bound;
         return b != nullptr ? b->m_home : nullptr;
     }
 
