@@ -14,6 +14,7 @@ set(PILFER_HWLOC AUTO CACHE STRING "Read the topology by hwloc: AUTO (where it i
 set_property(CACHE PILFER_HWLOC PROPERTY STRINGS AUTO ON OFF)
 set(PILFER_CLUSTER AUTO CACHE STRING "Build pilfer::cluster, for several machines: AUTO (at top level, where MPI is there), ON or OFF")
 set_property(CACHE PILFER_CLUSTER PROPERTY STRINGS AUTO ON OFF)
+option(PILFER_RACE "Build pilfer::race, which finds determinacy races, where the processor allows it" ON)
 option(PILFER_WERROR "Treat warnings in pilfer's own code as errors" OFF)
 option(PILFER_INSTALL "Make the install target" ${PROJECT_IS_TOP_LEVEL})
 option(PILFER_PACKAGE "Prepare Debian packages for cpack: see packaging/deb.sh" OFF)

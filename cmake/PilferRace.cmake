@@ -1,7 +1,8 @@
 # pilfer::race: the library for programs whose determinacy races are looked for (docs/guides/races.md). Its users are compiled with
 # -fsanitize=thread and linked without it: the library has the entry points that the compiler calls.
 set(pilfer_race_possible OFF)
-if(PILFER_SANITIZE STREQUAL "none"
+if(PILFER_RACE
+   AND PILFER_SANITIZE STREQUAL "none"
    AND NOT PILFER_FUZZ
    AND NOT PILFER_PORTABLE
    AND NOT CMAKE_CROSSCOMPILING

@@ -40,7 +40,8 @@ configure() { # <folder> <prefix> [cmake argument]...
 }
 
 cmake -S "$source" -B "$work/library" "${compilers[@]}" "-DCMAKE_CXX_FLAGS_RELEASE=-O1 -DNDEBUG" -DPILFER_TOOLS=OFF \
-    -DPILFER_UNITY=ON -DPILFER_SANITIZED_VARIANTS=ON -DCMAKE_INSTALL_PREFIX="$work/prefix" >"$work/log"
+    -DPILFER_RACE=OFF -DPILFER_TBB=OFF -DPILFER_CLUSTER=OFF -DPILFER_UNITY=ON -DPILFER_SANITIZED_VARIANTS=ON \
+    -DCMAKE_INSTALL_PREFIX="$work/prefix" >"$work/log"
 cmake --build "$work/library" -- --quiet
 cmake --install "$work/library" >/dev/null
 PKG_CONFIG_PATH=$(dirname "$(find "$work/prefix" -name pilfer.pc)")
