@@ -5,8 +5,9 @@
 #           runs on, and sleeping is polling; `using std::` would hide both from this check. Comments may name them.
 #  prefix   what a C header declares is a name of every program that includes it: pilfer_ or PILFER_, but for those of
 #           threadpool.h, which are a library of their own.
-#  system   what knows the operating system stays in platform, context and base, so that a port has three places to look at: its headers,
-#           calls of its functions, and preprocessor conditions that ask which one it is (docs/porting.md).
+#  system   what knows the operating system stays in platform, context and base, so that a port of the core has three places to look at:
+#           its headers, calls of its functions, and preprocessor conditions that ask which one it is. Rooms of optional libraries may
+#           know it, too (docs/porting.md).
 use strict;
 use warnings;
 use File::Find;
