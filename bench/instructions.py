@@ -92,7 +92,8 @@ def executed(program, how, n, out):
     return int(totals.group(1))
 
 
-def per_call(tree, compiler, folder):
+def build(tree, compiler, folder, *link):
+    """The program of all recursions, from the amalgamation of the tree in folder/amalgamation."""
     amalgamation = folder / "amalgamation"
     run(sys.executable, tree / "tools/amalgamate.py", amalgamation)
     flags = ["-std=c++20", "-O2", "-I", amalgamation]
@@ -106,7 +107,12 @@ def per_call(tree, compiler, folder):
         objects.append(folder / f"{name}.o")
         run(compiler, *flags, "-c", source, "-o", objects[-1])
     program = folder / "program"
-    run(compiler, *objects, "-o", program, "-lpthread")
+    run(compiler, *link, *objects, "-o", program, "-lpthread")
+    return program
+
+
+def per_call(tree, compiler, folder):
+    program = build(tree, compiler, folder)
     result = {}
     for how in RECURSIONS:
         # A difference of two runs: what starts and ends the pool is in both.
