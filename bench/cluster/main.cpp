@@ -1,13 +1,19 @@
-// The program behind cluster.py: bench-cluster join | theft | pushes MS | uts | idle SECONDS, also under
-// mpirun.
+// The program behind cluster.py: bench-cluster join | theft | pushes MS | empty | uts | skewed | idle
+// SECONDS, also under mpirun.
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
 #include <ranges>
 #include <string>
+#include <thread>
 #include <vector>
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <pilfer/cluster.hpp>
 
@@ -106,7 +112,64 @@ struct pushes {
 };
 PILFER_CLUSTER_TASK(pushes);
 
+/// An empty branch for another process: this one keeps its worker until the branch has begun. The word is
+/// shared by all processes of this machine: a file that PILFER_BENCH_WORD names.
+std::atomic_ref<int> shared_word() {
+    static int* const word = [] {
+        const char* file = std::getenv("PILFER_BENCH_WORD");
+        const int f = file == nullptr ? -1 : ::open(file, O_RDWR | O_CREAT, 0600);
+        void* const at = f < 0 || ::ftruncate(f, sizeof(int)) != 0
+                             ? MAP_FAILED
+                             : ::mmap(nullptr, sizeof(int), PROT_READ | PROT_WRITE, MAP_SHARED, f, 0);
+        if (at == MAP_FAILED) {
+            std::fprintf(stderr, "bench-cluster: PILFER_BENCH_WORD names no file that can be shared\n");
+            std::exit(1);
+        }
+        return static_cast<int*>(at);
+    }();
+    return std::atomic_ref(*word);
+}
+struct mark_begun {
+    int number;
+    int operator()() const {
+        shared_word().store(number);
+        return static_cast<int>(::getpid());
+    }
+};
+PILFER_CLUSTER_TASK(mark_begun);
+struct until_begun {
+    int number;
+    int operator()() const {
+        const auto begin = clock_type::now();
+        while (shared_word().load() != number &&
+               seconds_since(begin) < 0.01) {                           // perhaps its job is here again
+            std::this_thread::sleep_for(std::chrono::microseconds(10)); // the machine may have few CPUs
+        }
+        return static_cast<int>(::getpid());
+    }
+};
+PILFER_CLUSTER_TASK(until_begun);
+/// The time of each of several that another process ran, one after another.
+struct empty_jobs {
+    int times;
+    std::vector<long> operator()() const {
+        std::vector<long> ns;
+        for (int i = 1; i <= times; ++i) {
+            const auto begin = clock_type::now();
+            const auto [here, there] = cluster::join(until_begun{i}, mark_begun{i});
+            if (here != there) {
+                ns.push_back(static_cast<long>((clock_type::now() - begin).count()));
+            }
+        }
+        return ns;
+    }
+};
+PILFER_CLUSTER_TASK(empty_jobs);
+
 void print_thefts(std::vector<long> ns) {
+    if (ns.empty()) {
+        return;
+    }
     std::ranges::sort(ns);
     std::printf("median_us %.1f\nworst_us %.1f\n", static_cast<double>(ns[ns.size() / 2]) / 1e3,
                 static_cast<double>(ns.back()) / 1e3);
@@ -163,6 +226,12 @@ int main(int argc, char** argv) {
     } else if (mode == "pushes") {
         const std::vector<long> ns = s.run(pushes{200, argc > 2 ? std::atof(argv[2]) / 1e3 : 0.01});
         if (s.rank() == 0) {
+            print_thefts(ns);
+        }
+    } else if (mode == "empty") {
+        const std::vector<long> ns = s.run(empty_jobs{500});
+        if (s.rank() == 0) {
+            std::printf("elsewhere %zu\n", ns.size());
             print_thefts(ns);
         }
     } else if (mode == "idle") {
