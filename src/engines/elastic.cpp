@@ -291,7 +291,7 @@ parcel_result elastic::run(rank_work& work, cluster_task& type, std::function<vo
         work.start_root(std::move(root));
     }
     m_queue->serve(m_jobs, true);
-    for (;;) {
+    for (std::uint64_t last_move = now_ns();;) {
         const std::uint32_t seen = work.events();
         const bool moved = step(work);
         if (m_control != nullptr && !m_has_end && work.is_root_done()) {
@@ -307,11 +307,13 @@ parcel_result elastic::run(rank_work& work, cluster_task& type, std::function<vo
             break;
         }
         if (moved) {
+            last_move = now_ns();
             continue;
         }
         watch_sockets();
-        work.sleep(seen,
-                   work.available() != 0 && m_unfetched < most_unfetched ? second / 10'000 : second / 500);
+        const bool offers = work.available() != 0 && m_unfetched < most_unfetched;
+        // A fork does not ring. It often follows soon after a result.
+        work.sleep(seen, std::clamp(offers ? 0 : now_ns() - last_move, second / 10'000, second / 500));
     }
     m_queue->serve(m_jobs, false);
     m_queue->fetch(false);
