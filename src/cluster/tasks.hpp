@@ -42,6 +42,20 @@ inline void serialize(cluster::archive& a, program_facts::task& t) {
 }
 inline void serialize(cluster::archive& a, program_facts& f) { a(f.wire, f.tasks, f.bounds); }
 
+/// A worker's first message in an elastic run.
+struct hello {
+    program_facts facts;
+    std::string who; ///< its machine and process, for people
+};
+inline void serialize(cluster::archive& a, hello& h) { a(h.facts, h.who); }
+/// The coordinator's answer.
+struct consent {
+    std::string refusal; ///< empty: welcome
+    std::string session; ///< what the names of its queues begin with
+    std::uint32_t rank = 0;
+};
+inline void serialize(cluster::archive& a, consent& c) { a(c.refusal, c.session, c.rank); }
+
 [[nodiscard]] program_facts facts_of_program();
 /// The differences of `there`, in words; empty if there are none.
 [[nodiscard]] std::string difference(const program_facts& here, const program_facts& there);

@@ -38,20 +38,6 @@ constexpr std::uint32_t most_workers = std::uint32_t{1} << 20;
     return decode(bytes, limits);
 }
 
-/// A worker's first question.
-struct hello {
-    program_facts facts;
-    std::string who;
-};
-void serialize(archive& a, hello& h) { a(h.facts, h.who); }
-/// The coordinator's answer.
-struct consent {
-    std::string refusal; ///< empty: welcome
-    std::string session;
-    std::uint32_t rank = 0;
-};
-void serialize(archive& a, consent& c) { a(c.refusal, c.session, c.rank); }
-
 template <class T>
 [[nodiscard]] std::vector<std::byte> bytes_of(const T& value) {
     archive out;
@@ -77,20 +63,25 @@ elastic::elastic(const queue_address& where, bool is_worker, unsigned patience)
         return;
     }
     m_control = connect_to_gearman(where);
-    m_control->ask_servers();
-    for (job_event none; (void)m_control->next(none), m_control->answers() == 0;) {
-        check(*m_control);
-        sleep(second);
-    }
-    if (m_control->servers(m_prefix + "hello") != 0) {
-        throw usage_error(("pilfer::cluster: a coordinator of the name " + where.name +
-                           " is at this job queue already; another name is the path of the URL, as in "
-                           "gearman://host/name")
-                              .c_str());
-    }
     std::random_device random;
-    m_session = m_prefix + std::to_string(std::uint64_t{random()} << 32 | random()) + "/";
-    m_control->serve(m_prefix + "hello", true);
+    // The server counts in the order in which it is asked: of several that begin at once, each one that comes
+    // after the first sees another one. If all do, all withdraw and begin again, at different times.
+    const std::string greeting = m_prefix + "hello";
+    for (;; sleep(random() % (second / 10))) {
+        if (servers_now(greeting) != 0) {
+            throw usage_error(("pilfer::cluster: a coordinator of the name " + where.name +
+                               " is at this job queue already; another name is the path of the URL, as in "
+                               "gearman://host/name")
+                                  .c_str());
+        }
+        m_control->serve(greeting, true);
+        if (servers_now(greeting) == 1) {
+            break;
+        }
+        m_control->serve(greeting, false);
+    }
+    m_control->forget(m_prefix + "runs/"); // of coordinators that were killed
+    m_session = m_prefix + "runs/" + std::to_string(std::uint64_t{random()} << 32 | random()) + "/";
     m_control->serve(m_session + "calls", true);
     m_control->fetch(true);
 }
@@ -100,31 +91,41 @@ elastic::~elastic() {
         return;
     }
     try {
+        m_queue.reset();
+        m_alarm.watch(0, -1, false);
         const std::string here = m_prefix + "here";
         const std::uint64_t begin = m_asked = now_ns();
         bool greets = true;
-        for (;;) {
-            const std::uint64_t answers = m_control->answers();
-            m_control->ask_servers();
-            while (serve_control(), m_control->answers() == answers) {
-                check(*m_control);
-                sleep(second);
-            }
-            if (m_control->servers(here) == 0 || now_ns() - m_asked > m_patience) {
-                return;
-            }
+        while (servers_now(here) + m_control->servers(m_jobs) != 0 && now_ns() - m_asked <= m_patience) {
             // Workers that are started again and again would keep it here for ever.
             if (now_ns() - begin > m_patience && std::exchange(greets, false)) {
                 m_control->serve(m_prefix + "hello", false);
             }
             sleep(second / 50);
         }
+        m_control->serve(m_session + "calls", false);
+        (void)servers_now(here);
+        m_control->forget(m_prefix + "runs/");
+        (void)servers_now(here);      // until it is done
     } catch (const std::exception&) { // without the queue there is nothing to answer
     }
 }
 
+/// How many connections serve a queue, after all that the coordinator has done so far.
+unsigned elastic::servers_now(const std::string& queue) {
+    const std::uint64_t answers = m_control->answers();
+    m_control->ask_servers();
+    while (serve_control(), m_control->answers() == answers) {
+        check(*m_control);
+        sleep(second);
+    }
+    return m_control->servers(queue);
+}
+
 void elastic::watch_sockets() {
-    m_queue->watch(m_alarm, 0);
+    if (m_queue != nullptr) {
+        m_queue->watch(m_alarm, 0);
+    }
     if (m_control != nullptr) {
         m_control->watch(m_alarm, 1);
     }
@@ -250,14 +251,8 @@ parcel_result elastic::run(pool& p, cluster_task& type, std::function<void(archi
         parcel_result end = run(work, type, std::move(root));
         ++m_run;
         return end;
-    } catch (...) {
-        // Tasks still use `work`. Without the queue no result comes.
-        const std::exception_ptr why = std::current_exception();
-        try {
-            throw;
-        } catch (const std::exception& e) {
-            work.give_up(e.what());
-        }
+    } catch (const std::exception& e) {
+        work.give_up(e.what()); // tasks still use `work`, and without the queue no result comes
         m_visits.clear();
         m_shipments.clear();
         m_by_job.clear();
@@ -277,7 +272,7 @@ parcel_result elastic::run(pool& p, cluster_task& type, std::function<void(archi
             }
         }
         ++m_run;
-        std::rethrow_exception(why);
+        throw;
     }
 }
 
@@ -478,6 +473,7 @@ void elastic::watch() {
     check(*m_queue);
     if (m_control != nullptr) {
         check(*m_control);
+        m_control->forget(m_prefix + "runs/");
         m_control->ask_servers();
     } else if (m_queue->answers() > m_old_answers + 1 && m_queue->servers(m_session + "calls") == 0 &&
                !m_has_end) {

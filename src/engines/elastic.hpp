@@ -62,6 +62,7 @@ private:
     void finish(local_work::finished&& f);
     void submit(std::uint32_t origin, std::uint64_t ticket, std::vector<std::byte> description);
     void watch();
+    [[nodiscard]] unsigned servers_now(const std::string& queue);
     void check(const job_queue& q) const;
     void watch_sockets();
     void sleep(std::uint64_t ns);

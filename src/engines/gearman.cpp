@@ -103,6 +103,15 @@ public:
             m_question = m_out.size();
         }
     }
+    void forget(const std::string& prefix) override {
+        for (auto at = m_servers.lower_bound(prefix); at != m_servers.end() && at->first.starts_with(prefix);
+             ++at) {
+            if (at->second.jobs == 0 && at->second.servers == 0) {
+                append(as_bytes("drop function " + at->first + "\n"));
+                ++m_drops;
+            }
+        }
+    }
     [[nodiscard]] std::uint64_t answers() const noexcept override { return m_answers; }
     [[nodiscard]] bool is_sending() const noexcept override { return m_out.size() > m_sent; }
     [[nodiscard]] unsigned servers(const std::string& queue) const override {
@@ -220,7 +229,7 @@ private:
         if (left.front() != std::byte{0}) {
             const auto end = std::find(left.begin(), left.end(), std::byte{'\n'});
             if (end == left.end()) {
-                if (left.size() > 4096 || !m_asked) {
+                if (left.size() > 4096 || (!m_asked && m_drops == 0)) {
                     is_no_gearman();
                 }
                 return false;
@@ -244,8 +253,14 @@ private:
         handle(static_cast<packet>(number_at(left.data() + 4)), left.subspan(head_bytes, size));
         return true;
     }
-    /// A line of status: queue, jobs, running ones and workers, with tabs. A point ends them.
+    /// A line of status: queue, jobs, running ones and workers, with tabs. A point ends them. Other programs
+    /// may have tabs in the names of their queues.
     void handle_line(std::string_view line) {
+        if (m_drops != 0 && (line.starts_with("OK") || line.starts_with("ERR ")) &&
+            line.find('\t') == std::string_view::npos) {
+            --m_drops;
+            return;
+        }
         if (!m_asked) {
             is_no_gearman();
         }
@@ -256,19 +271,19 @@ private:
             return;
         }
         counts c;
-        const std::size_t name = line.find('\t');
-        std::string_view rest = line.substr(std::min(name, line.size()));
-        for (unsigned* number : {&c.jobs, &c.running, &c.servers}) {
-            if (rest.empty()) {
+        for (unsigned* number : {&c.servers, &c.running, &c.jobs}) { // from the end
+            const std::size_t tab = line.rfind('\t');
+            if (tab == std::string_view::npos) {
                 is_no_gearman();
             }
-            const auto [end, error] = std::from_chars(rest.data() + 1, rest.data() + rest.size(), *number);
-            if (error != std::errc()) {
+            const std::string_view digits = line.substr(tab + 1);
+            const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), *number);
+            if (error != std::errc() || end != digits.data() + digits.size()) {
                 is_no_gearman();
             }
-            rest = rest.substr(static_cast<std::size_t>(end - rest.data()));
+            line = line.substr(0, tab);
         }
-        m_coming.emplace(line.substr(0, name), c);
+        m_coming.emplace(line, c);
     }
     /// The text up to the next zero, which is taken from `rest`.
     [[nodiscard]] std::string take_text(bytes& rest) const {
@@ -354,7 +369,8 @@ private:
     bool m_wants = false;
     std::deque<job_event> m_events;
 
-    unsigned m_asked = false; // 1: an answer about servers is awaited
+    bool m_asked = false;    // an answer about servers is awaited
+    std::size_t m_drops = 0; // answers about dropped queues that are awaited
     std::uint64_t m_asked_at = 0;
     std::uint64_t m_answers = 0;
     std::map<std::string, counts, std::less<>> m_servers;

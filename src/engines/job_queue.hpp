@@ -63,6 +63,10 @@ public:
     /// How many jobs of a queue no connection has fetched, by the last answer.
     [[nodiscard]] virtual unsigned waiting(const std::string& queue) const = 0;
 
+    /// Asks the server to drop the queues whose names begin so, if none serves them, and none had a server or
+    /// a job by the last answer.
+    virtual void forget(const std::string& prefix) = 0;
+
     /// True while something has not been sent to the server yet.
     [[nodiscard]] virtual bool is_sending() const noexcept = 0;
     /// The next event; false if there is none.

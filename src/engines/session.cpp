@@ -81,7 +81,8 @@ namespace {
     return o;
 }
 
-/// PILFER_CLUSTER_SILENCE: the seconds until a rank that is silent ends the job; 0: never.
+/// PILFER_CLUSTER_SILENCE: the seconds until a rank that is silent ends the job; 0: never. Three signs of
+/// life are due in the shortest time.
 [[nodiscard]] unsigned patience_in_environment() {
     const char* text = std::getenv("PILFER_CLUSTER_SILENCE");
     if (text == nullptr) {
@@ -90,9 +91,10 @@ namespace {
     const std::string_view all(text);
     unsigned seconds = 0;
     const auto [end, error] = std::from_chars(all.data(), all.data() + all.size(), seconds);
-    if (error != std::errc() || end != all.data() + all.size() || seconds > 86'400) {
+    if (error != std::errc() || end != all.data() + all.size() || seconds > 86'400 ||
+        (seconds != 0 && seconds < 3)) {
         throw std::invalid_argument("pilfer::cluster: PILFER_CLUSTER_SILENCE is \"" + std::string(all) +
-                                    "\", but must be a number of seconds from 0 to 86,400");
+                                    "\", but must be 0, or a number of seconds from 3 to 86,400");
     }
     return seconds;
 }

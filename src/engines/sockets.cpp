@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <climits>
 #include <memory>
 #include <stdexcept>
@@ -22,12 +23,14 @@ inline namespace v0 {
 namespace detail {
 namespace {
 
-constexpr int connect_ms = 5000;
+constexpr std::chrono::seconds connect_time{5};
 
 [[nodiscard]] std::string text_of(int error) { return std::generic_category().message(error); }
 
+using clock = std::chrono::steady_clock;
+
 /// Connects a socket that does not block. Returns 0 or an errno.
-[[nodiscard]] int connect_within(int socket, const addrinfo& to) noexcept {
+[[nodiscard]] int connect_until(clock::time_point end, int socket, const addrinfo& to) noexcept {
     if (::connect(socket, to.ai_addr, to.ai_addrlen) == 0) {
         return 0;
     }
@@ -37,7 +40,8 @@ constexpr int connect_ms = 5000;
     pollfd one{.fd = socket, .events = POLLOUT, .revents = 0};
     int ready = 0;
     do {
-        ready = ::poll(&one, 1, connect_ms);
+        const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - clock::now()).count();
+        ready = ::poll(&one, 1, static_cast<int>(std::max<std::int64_t>(left, 0)));
     } while (ready < 0 && errno == EINTR);
     if (ready <= 0) {
         return ready == 0 ? ETIMEDOUT : errno;
@@ -59,9 +63,10 @@ stream::stream(const std::string& host, std::uint16_t port) {
     }
     const std::unique_ptr<addrinfo, void (*)(addrinfo*)> addresses(all, &::freeaddrinfo);
     int error = 0;
+    const clock::time_point end = clock::now() + connect_time; // also of a host of many addresses
     for (const addrinfo* a = all; a != nullptr; a = a->ai_next) {
         m_socket = ::socket(a->ai_family, a->ai_socktype | SOCK_NONBLOCK | SOCK_CLOEXEC, a->ai_protocol);
-        error = m_socket < 0 ? errno : connect_within(m_socket, *a);
+        error = m_socket < 0 ? errno : connect_until(end, m_socket, *a);
         if (error == 0) {
             const int on = 1;
             (void)::setsockopt(m_socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);

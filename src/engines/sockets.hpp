@@ -17,7 +17,7 @@ namespace detail {
 /// A socket that does not block.
 class stream {
 public:
-    /// Connects within 5 s. Throws std::runtime_error with the reason.
+    /// Connects within 5 s, after the look-up of the name. Throws std::runtime_error with the reason.
     stream(const std::string& host, std::uint16_t port);
     stream(const stream&) = delete;
     stream& operator=(const stream&) = delete;

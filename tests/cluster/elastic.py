@@ -60,8 +60,17 @@ class Server:
                 more = s.recv(65536)
                 expect(more != b"", "gearmand has closed the connection")
                 text += more
-        rows = [line.split("\t") for line in text.decode().splitlines()[:-1]]
+        rows = [line.rsplit("\t", 3) for line in text.decode().splitlines()[:-1]]
         return {row[0]: int(row[3]) for row in rows}
+
+    def names_of_runs(self):
+        return [name for name in self.queues() if name.startswith("pilfer/pilfer/runs/")]
+
+    def requests(self):
+        """The number of connections whose first request the server has not read."""
+        with open("/proc/net/tcp", encoding="ascii") as table:
+            rows = [line.split() for line in table.readlines()[1:]]
+        return sum(int(row[1].split(":")[1], 16) == self.port and row[3] == "01" and not row[4].endswith(":00000000") for row in rows)
 
     def wait_for_workers(self, n):
         """One that comes when the coordinator has ended waits for the next one."""
@@ -133,7 +142,27 @@ class Tests:
         print(f"after {time.monotonic() - begin:.1f} s")
         expect(code == 1 and text in process.err, f"no error with '{text}'")
 
+    def begin_at_once(self):
+        """Of coordinators that have all seen that there is none, one begins."""
+        self.server.process.send_signal(signal.SIGSTOP)
+        all_of_them = [self.coordinator("hostage", self.folder, PILFER_CLUSTER_SILENCE="60") for _ in range(4)]
+        wait_for("a request of each", lambda: self.server.requests() == len(all_of_them))
+        self.server.process.send_signal(signal.SIGCONT)
+        wait_for("the end of all but one", lambda: sum(p.reader.is_alive() for p in all_of_them) <= 1)
+        refused = [p for p in all_of_them if not p.reader.is_alive()]
+        left = [p for p in all_of_them if p not in refused]
+        for p in refused:
+            self.must_end(p, "a coordinator of the name pilfer is at this job queue already")
+        expect(len(left) == 1, "all were refused")
+        wait_for("the run", lambda: any(name.endswith("/0") for name in self.server.queues()))
+        left[0].kill()
+        left[0].end()
+
     def exact(self):
+        # Another program's queue, whose name has the separator of the server's answers.
+        other = socket.create_connection(("127.0.0.1", self.server.port))
+        other.sendall(b"\0REQ" + struct.pack(">II", 1, 9) + b"a\tb c\t1\t2")
+        wait_for("the queue", lambda: len(self.server.queues()) == 1)
         alone = Process("", self.program, "exact", "-")
         expect(alone.end() == 0, "one machine failed")
         for n in (0, 1, 2, 4):
@@ -143,6 +172,8 @@ class Tests:
             expect(coordinator.end() == 0 and coordinator.out == alone.out, f"another result with {n} workers")
             for w in workers:
                 expect(w.end() == 0 and w.out == "", f"a worker of {n} failed")
+            expect(self.server.names_of_runs() == [], f"the server keeps names of ended runs: {self.server.names_of_runs()}")
+        other.close()
 
     def late_and_killed(self):
         """A worker comes after the run has begun, and gets the task. It is killed, and another one gets it."""
@@ -210,7 +241,7 @@ class Tests:
         self.must_end(worker, "has closed the connection")
 
     def silent_server(self):
-        coordinator = self.coordinator("hostage", self.folder, PILFER_CLUSTER_SILENCE="2")
+        coordinator = self.coordinator("hostage", self.folder, PILFER_CLUSTER_SILENCE="3")
         wait_for("the run", lambda: any(name.endswith("/0") for name in self.server.queues()))
         self.server.process.send_signal(signal.SIGSTOP)
         self.must_end(coordinator, "the server of the job queue has been silent for")
@@ -226,12 +257,22 @@ class Tests:
     def refused(self):
         """Before anything has begun."""
         self.server.end()
+        full = socket.socket()  # no address of this host answers, and the limit holds for all of them together
+        full.bind(("127.0.0.1", 0))
+        full.listen(0)
+        clients = [socket.socket() for _ in range(4)]
+        for c in clients:
+            c.setblocking(False)
+            c.connect_ex(full.getsockname())
+        slow = Process(f"gearman://127.0.0.1:{full.getsockname()[1]}", self.other, "-", TEST_ADDRESSES="40")
         self.must_end(self.coordinator("exact", "-"), "cannot be reached")
         self.must_end(self.worker("exact", "-"), "cannot be reached")
         for url, why in (("http://host", "another scheme"), ("gearman://", "no host"), ("gearman://h:0", "no port"),
                          ("gearman://h:99999", "no port"), ("gearman://h:1x", "no port"), ("gearman://h/", "a name has"),
                          ("gearman://h/a b", "a name has"), ("gearman://[::1", "a ] is missing"), ("nats://h", "another scheme")):
             self.must_end(Process(url, self.program, "exact", "-"), why)
+        for seconds in ("1", "2", "86401", "3s", "-1", ""):
+            self.must_end(self.coordinator("exact", "-", PILFER_CLUSTER_SILENCE=seconds), "0, or a number of seconds from 3 to 86,400")
         self.must_end(Process("", self.program, "exact", "-", "--pilfer-worker"), "PILFER_CLUSTER=gearman://host")
         self.must_end(Process(self.url, self.program, "exact", "-", OMPI_COMM_WORLD_SIZE="2"), "use one of them")
         self.must_end(Process(self.url, self.other, "a", "bound"), "cluster::bound")
@@ -244,6 +285,7 @@ class Tests:
                 connection = s.accept()[0]
             connection.sendall(b"\0RESxxxxxxxxxxxxxxxxxxxxx")
             self.must_end(coordinator, "sends what no Gearman server sends")
+        self.must_end(slow, "cannot be reached: Connection timed out")
 
     def misuse(self):
         first = self.coordinator("hostage", self.folder)
@@ -251,12 +293,17 @@ class Tests:
         self.must_end(self.coordinator("exact", "-"), "a coordinator of the name pilfer is at this job queue already")
         first.kill()
         first.end()
+        killed = self.server.names_of_runs()
+        expect(len(killed) == 2, "a killed coordinator has left other queues than those of its run and its calls")
         self.must_end(self.coordinator("journal", f"{self.folder}/journal"), "does not carry map_reduce_journaled")
         worker = self.worker("other_calls", "-")
         self.server.wait_for_workers(1)
         coordinator = self.coordinator("other_calls", "-")
         self.must_end(worker, "not in the same call")
         expect(coordinator.end() == 0, "the coordinator failed")
+        # The server keeps a job that no worker has taken, and its queue with it.
+        names = self.server.names_of_runs()
+        expect(all(name in killed and name.endswith("/0") for name in names), f"the server keeps names of ended runs: {names}")
 
 
 def example(program, expected, folder):

@@ -1,5 +1,11 @@
-// A program with other tasks than elastic.cpp, and with a bound if it has an argument more.
+// A program with other tasks than elastic.cpp, and with a bound if it has an argument more. If the
+// environment has TEST_ADDRESSES, each name of a host has as many addresses, all equal to its first one.
+#include <dlfcn.h>
+#include <netdb.h>
+
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <memory>
 
 #include <pilfer/cluster.hpp>
@@ -8,6 +14,25 @@ struct only_here {
     int operator()() const { return 1; }
 };
 PILFER_CLUSTER_TASK(only_here);
+
+/// In place of that of the C library, which glibc's freeaddrinfo() goes with.
+extern "C" int getaddrinfo(const char* host, const char* port, const addrinfo* wanted, addrinfo** all) {
+    using function = int (*)(const char*, const char*, const addrinfo*, addrinfo**);
+    const int result = reinterpret_cast<function>(dlsym(RTLD_NEXT, "getaddrinfo"))(host, port, wanted, all);
+    const char* count = std::getenv("TEST_ADDRESSES");
+    for (int i = 1; result == 0 && count != nullptr && i < std::atoi(count); ++i) {
+        const addrinfo& first = **all;
+        void* memory = std::malloc(sizeof(addrinfo) + first.ai_addrlen);
+        auto* address = reinterpret_cast<sockaddr*>(static_cast<char*>(memory) + sizeof(addrinfo));
+        std::memcpy(address, first.ai_addr, first.ai_addrlen);
+        auto* more = static_cast<addrinfo*>(memory);
+        *more = first;
+        more->ai_canonname = nullptr;
+        more->ai_addr = address;
+        (*all)->ai_next = more;
+    }
+    return result;
+}
 
 int main(int argc, char** argv) {
     try {
