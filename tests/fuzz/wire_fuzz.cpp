@@ -71,5 +71,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     read_value<std::vector<std::string>>(plain);
     read_value<std::vector<std::tuple<int, std::vector<char>>>>(plain);
     read_value<program_facts>(plain);
+    read_value<hello>(plain);
+    read_value<consent>(plain);
     return 0;
 }
