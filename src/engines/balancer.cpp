@@ -2,6 +2,7 @@
 #include "engines/balancer.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <utility>
 
 namespace pilfer {
@@ -266,9 +267,19 @@ bool balancer::beat(std::uint64_t now) {
     if (m_transport.is_receiving()) {
         m_heard = now; // a large message takes its time, and its sender may not beat any longer
     }
-    if (m_settings.silent_after != 0 && m_heard != 0 && now - m_heard > m_settings.silent_after) {
-        throw balance_error("rank " + std::to_string(before) + " has been silent for " +
-                            std::to_string((now - m_heard) / 1'000'000'000) + " s");
+    const std::uint64_t silence = m_settings.silent_after != 0 && m_heard != 0 ? now - m_heard : 0;
+    const auto what = [&] {
+        return "rank " + std::to_string(before) + " has been silent for " +
+               std::to_string(silence / 1'000'000'000) + " s";
+    };
+    if (silence > m_settings.silent_after) {
+        throw balance_error(what());
+    }
+    // Open MPI may see the lost machine first, end the job, and name no rank.
+    const bool is_late = silence > m_settings.silent_after / 2;
+    if (!std::exchange(m_is_late, is_late) && is_late) {
+        std::fprintf(stderr, "pilfer::cluster: %s; the job ends after %llu s\n", what().c_str(),
+                     m_settings.silent_after / 1'000'000'000ull);
     }
     if (now < m_next_beat) {
         return false;

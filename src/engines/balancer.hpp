@@ -80,6 +80,7 @@ private:
 
     std::uint64_t m_next_beat = 0;
     std::uint64_t m_heard = 0; // of the rank before this one; 0: nothing yet
+    bool m_is_late = false;    // that rank, with its sign of life
     std::uint64_t m_looked = 0;
 
     rank_tally m_mine;

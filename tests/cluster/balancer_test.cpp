@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 
 #include "cluster/pace.hpp"
@@ -125,6 +126,7 @@ TEST(balancing, silent_rank_is_named) {
         all.step();
     }
     // Rank 1 is dead from here on: rank 2 hears nothing from it.
+    testing::internal::CaptureStderr();
     try {
         for (int i = 0; i < 100'000; ++i) {
             ++all.net.now;
@@ -135,6 +137,9 @@ TEST(balancing, silent_rank_is_named) {
     } catch (const detail::balance_error& e) {
         EXPECT_THAT(e.what(), testing::HasSubstr("rank 1 has been silent"));
     }
+    const std::string warning = testing::internal::GetCapturedStderr(); // once, before the end
+    EXPECT_THAT(warning, testing::StartsWith("pilfer::cluster: rank 1 has been silent for"));
+    EXPECT_EQ(std::count(warning.begin(), warning.end(), '\n'), 1);
 }
 
 TEST(balancing, rank_that_was_stopped_itself_accuses_nobody) {

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <functional>
 #include <string>
 #include <thread>
@@ -47,6 +48,25 @@ struct deadly {
     }
 };
 PILFER_CLUSTER_TASK(deadly);
+
+/// Never ends. Each rank makes the file TEST_FOLDER/began.<rank> when it runs a leaf.
+struct endless {
+    int depth;
+    long operator()() const {
+        if (depth == 0) {
+            [[maybe_unused]] static const bool began = [] {
+                const char* rank = std::getenv("OMPI_COMM_WORLD_RANK");
+                std::ofstream(std::string(std::getenv("TEST_FOLDER")) + "/began." + rank) << 'x';
+                return true;
+            }();
+            std::this_thread::sleep_for(std::chrono::milliseconds(5));
+            return 1;
+        }
+        auto [a, b] = cluster::join(endless{depth - 1}, endless{depth - 1});
+        return a + b;
+    }
+};
+PILFER_CLUSTER_TASK(endless);
 
 #if defined(OTHER_PROGRAM)
 struct only_here {
@@ -293,6 +313,10 @@ int main(int argc, char** argv) {
             expect("T1", s.run(uts_t1{bench::uts::root_of(bench::uts::t1)}), bench::uts::t1.nodes);
             expect("T3", s.run(uts_t3{bench::uts::root_of(bench::uts::t3)}), bench::uts::t3.nodes);
             short_runs(s, 1000);
+        } else if (mode == "t1") {
+            expect("T1", s.run(uts_t1{bench::uts::root_of(bench::uts::t1)}), bench::uts::t1.nodes);
+        } else if (mode == "endless") {
+            (void)s.run(endless{40});
         } else if (mode == "short_runs") {
             short_runs(s, 150);
         } else if (mode == "bounds") {
