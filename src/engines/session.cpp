@@ -32,6 +32,11 @@ namespace {
                : otherwise;
 }
 
+/// Ranks that the launcher has started on this machine: Open MPI's, or that of MPICH.
+[[nodiscard]] unsigned ranks_of_this_machine() noexcept {
+    return number_in_environment("OMPI_COMM_WORLD_LOCAL_SIZE", number_in_environment("MPI_LOCALNRANKS", 1));
+}
+
 /// Counts a list as in 0-3,8-11; 0 if there is none.
 [[nodiscard]] unsigned count_list(std::istream& list) {
     unsigned count = 0;
@@ -69,7 +74,7 @@ namespace {
 
 [[nodiscard]] options with_defaults(options o) {
     // Ranks of one machine share its CPUs, unless the launcher has given each its own.
-    const unsigned ranks_here = number_in_environment("OMPI_COMM_WORLD_LOCAL_SIZE", 1);
+    const unsigned ranks_here = ranks_of_this_machine();
     const unsigned allowed = allowed_cpus();
     if (o.workers == 0 && std::getenv("PILFER_WORKERS") == nullptr && ranks_here > 1 &&
         allowed >= online_cpus()) {
@@ -263,7 +268,7 @@ private:
 
     void warn_if_bound() const {
         const unsigned cpus = online_cpus();
-        if (allowed_cpus() == 1 && number_in_environment("OMPI_COMM_WORLD_LOCAL_SIZE", 1) < cpus) {
+        if (allowed_cpus() == 1 && ranks_of_this_machine() < cpus) {
             std::fprintf(stderr,
                          "pilfer::cluster: rank %u on %s may use one CPU of %u. Open MPI binds a rank to one "
                          "core unless "
