@@ -104,10 +104,9 @@ public:
         }
     }
     void forget(const std::string& prefix) override {
-        for (auto at = m_servers.lower_bound(prefix); at != m_servers.end() && at->first.starts_with(prefix);
-             ++at) {
-            if (at->second.jobs == 0 && at->second.servers == 0) {
-                append(as_bytes("drop function " + at->first + "\n"));
+        for (const auto& [name, c] : m_servers) {
+            if (name.starts_with(prefix) && c.jobs == 0 && c.servers == 0) {
+                append(as_bytes("drop function " + name + "\n"));
                 ++m_drops;
             }
         }

@@ -86,8 +86,7 @@ namespace {
     return o;
 }
 
-/// PILFER_CLUSTER_SILENCE: the seconds until a rank that is silent ends the job; 0: never. Three signs of
-/// life are due in the shortest time.
+/// PILFER_CLUSTER_SILENCE: the seconds until a rank that is silent ends the job; 0: never.
 [[nodiscard]] unsigned patience_in_environment() {
     const char* text = std::getenv("PILFER_CLUSTER_SILENCE");
     if (text == nullptr) {

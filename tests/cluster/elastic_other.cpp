@@ -15,7 +15,7 @@ struct only_here {
 };
 PILFER_CLUSTER_TASK(only_here);
 
-/// In place of that of the C library, which glibc's freeaddrinfo() goes with.
+/// Replaces the C library's function. glibc's freeaddrinfo() frees what it makes.
 extern "C" int getaddrinfo(const char* host, const char* port, const addrinfo* wanted, addrinfo** all) {
     using function = int (*)(const char*, const char*, const addrinfo*, addrinfo**);
     const int result = reinterpret_cast<function>(dlsym(RTLD_NEXT, "getaddrinfo"))(host, port, wanted, all);

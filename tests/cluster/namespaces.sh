@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# namespaces.sh <program ranks>: four network namespaces of this machine as nodes, each with a host name, an address on a common
-# bridge and, if there is a cgroup for it, half a CPU. mpirun of Open MPI enters them by an agent in place of ssh. Needs root.
-# Ends with 77 and the reason if this machine lets no namespace be made.
+# namespaces.sh <program ranks>: four network namespaces of this machine as nodes. Each has a host name, and an address on a common
+# bridge. If there is a cgroup for it, it has half a CPU. Open MPI's mpirun enters the nodes by an agent, instead of ssh. Needs root.
+# Ends with 77 and the reason if no namespace can be made.
 set -euo pipefail
 program=$(readlink -f "$1")
 nodes=(node1 node2 node3 node4)
@@ -83,7 +83,7 @@ else
     echo "skipped in part: there is no cgroup with a quota of CPUs, so all nodes share those of this machine, and none is slow"
 fi
 
-# agent <node> <command>...: in place of ssh.
+# agent <node> <command>...: instead of ssh.
 cat >"$folder/agent" <<AGENT
 #!/bin/sh
 node=\$1
