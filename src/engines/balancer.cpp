@@ -268,18 +268,15 @@ bool balancer::beat(std::uint64_t now) {
         m_heard = now; // a large message takes its time, and its sender may not beat any longer
     }
     const std::uint64_t silence = m_settings.silent_after != 0 && m_heard != 0 ? now - m_heard : 0;
-    const auto what = [&] {
-        return "rank " + std::to_string(before) + " has been silent for " +
-               std::to_string(silence / 1'000'000'000) + " s";
-    };
     if (silence > m_settings.silent_after) {
-        throw balance_error(what());
+        throw balance_error("rank " + std::to_string(before) + " has been silent for " +
+                            std::to_string(silence / 1'000'000'000) + " s");
     }
     // Open MPI may see the lost machine first, end the job, and name no rank.
-    const bool is_late = silence > m_settings.silent_after / 2;
+    const bool is_late = silence > std::max(m_settings.silent_after / 2, 2 * m_settings.beat_every);
     if (!std::exchange(m_is_late, is_late) && is_late) {
-        std::fprintf(stderr, "pilfer::cluster: %s; the job ends after %llu s\n", what().c_str(),
-                     m_settings.silent_after / 1'000'000'000ull);
+        std::fprintf(stderr, "pilfer::cluster: nothing from rank %u for %llu s; the job ends after %llu s\n",
+                     before, silence / 1'000'000'000ull, m_settings.silent_after / 1'000'000'000ull);
     }
     if (now < m_next_beat) {
         return false;

@@ -96,12 +96,20 @@ elastic::~elastic() {
         const std::string here = m_prefix + "here";
         const std::uint64_t begin = m_asked = now_ns();
         bool greets = true;
-        while (servers_now(here) + m_control->servers(m_jobs) != 0 && now_ns() - m_asked <= m_patience) {
-            // Workers that are started again and again would keep it here for ever.
-            if (now_ns() - begin > m_patience && std::exchange(greets, false)) {
-                m_control->serve(m_prefix + "hello", false);
+        for (;;) {
+            while (servers_now(here) + m_control->servers(m_jobs) != 0 && now_ns() - m_asked <= m_patience) {
+                // Workers that are started again and again would keep it here for ever.
+                if (now_ns() - begin > m_patience && std::exchange(greets, false)) {
+                    m_control->serve(m_prefix + "hello", false);
+                }
+                sleep(second / 50);
             }
-            sleep(second / 50);
+            if (!std::exchange(greets, false)) {
+                break;
+            }
+            // Workers that begin now wait for the next coordinator. One that was greeted before has a round
+            // more.
+            m_control->serve(m_prefix + "hello", false);
         }
         m_control->serve(m_session + "calls", false);
         (void)servers_now(here);

@@ -63,10 +63,16 @@ stream::stream(const std::string& host, std::uint16_t port) {
     }
     const std::unique_ptr<addrinfo, void (*)(addrinfo*)> addresses(all, &::freeaddrinfo);
     int error = 0;
-    const clock::time_point end = clock::now() + connect_time; // also of a host of many addresses
+    std::int64_t untried = 0;
     for (const addrinfo* a = all; a != nullptr; a = a->ai_next) {
+        ++untried;
+    }
+    // For all addresses together. Each has an equal share of what is left.
+    const clock::time_point end = clock::now() + connect_time;
+    for (const addrinfo* a = all; a != nullptr; a = a->ai_next, --untried) {
+        const clock::time_point now = clock::now();
         m_socket = ::socket(a->ai_family, a->ai_socktype | SOCK_NONBLOCK | SOCK_CLOEXEC, a->ai_protocol);
-        error = m_socket < 0 ? errno : connect_until(end, m_socket, *a);
+        error = m_socket < 0 ? errno : connect_until(now + (end - now) / untried, m_socket, *a);
         if (error == 0) {
             const int on = 1;
             (void)::setsockopt(m_socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);

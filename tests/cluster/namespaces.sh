@@ -152,6 +152,6 @@ began_at=$(now)
 code=0
 wait "$job" || code=$?
 ((code != 0)) || fail "a job whose link was cut ended with 0"
-took 10
-names "rank 2 has been silent"
+took 40 # 7 to 9 beside other load; if a rank ended it earlier, minutes
+names "nothing from rank 2"
 echo "namespaces: passed"
