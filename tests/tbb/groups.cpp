@@ -71,11 +71,8 @@ TEST(tbb_groups, missing_wait_is_reported) {
         tbb::task_group g;
         std::atomic<bool> runs{false};
         g.run([&] { runs = true; });
-        while (!runs) {
-            if (tbb::this_task_arena::max_concurrency() == 1) {
-                break;
-            }
-            std::this_thread::yield();
+        if (tbb::this_task_arena::max_concurrency() != 1) {
+            EXPECT_TRUE(comes([&] { return runs.load(); }));
         }
         g.run([] {});
     };

@@ -26,6 +26,10 @@
 
 #include <gtest/gtest.h>
 
+#include <time.h>
+
+#include "comes.hpp"
+
 namespace {
 
 std::size_t threads_of_process() {
@@ -230,6 +234,57 @@ TEST(tbb_one_pool, a_pool_of_the_program_runs_the_jobs_of_its_tasks) {
     EXPECT_EQ(ran, 100);
 }
 
+/// A millisecond of CPU time.
+void compute() {
+    const auto used = [] {
+        timespec t{};
+        (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+        return std::chrono::seconds(t.tv_sec) + std::chrono::nanoseconds(t.tv_nsec);
+    };
+    for (const auto end = used() + std::chrono::milliseconds(1); used() < end;) {
+    }
+}
+
+/// A pool that records runs all bodies on its one worker, whatever PILFER_WORKERS says.
+TEST(tbb_one_pool, one_profile_and_one_trace_have_the_work_of_both) {
+    pilfer::options o;
+    o.debug.profile = true;
+    o.debug.trace_events = 1U << 14;
+    pilfer::pool p(o);
+    seen_threads seen;
+    constexpr int bodies = 10;
+    p.run([&] {
+        pilfer::join(
+            [&] {
+                compute();
+                pilfer::yield();
+            },
+            [&] {
+                tbb::parallel_for(0, bodies, [&](int) {
+                    seen.note();
+                    pilfer::join([] { compute(); }, [] { pilfer::yield(); });
+                });
+                std::vector<int> v(bodies);
+                std::for_each(std::execution::par, v.begin(), v.end(), [&](int) {
+                    seen.note();
+                    compute();
+                    pilfer::yield();
+                });
+            });
+    });
+    p.shutdown();
+    EXPECT_EQ(seen.size(), 1U);
+    const pilfer::work_span w = p.profile();
+    EXPECT_TRUE(w.complete);
+    EXPECT_GE(w.tasks, 1U + bodies); // what the joins of both forked
+    constexpr std::uint64_t computed = (1 + 2 * bodies) * std::uint64_t{1'000'000};
+    EXPECT_GE(w.work_ns, computed / 10 * 9);
+    EXPECT_LE(w.span_ns, w.work_ns);
+    std::ostringstream trace;
+    pilfer::write_trace(p, trace);
+    EXPECT_GE(count_of("\"yield\"", trace.str()), 1 + 2 * bodies);
+}
+
 /// An arena whose jobs were dropped asks for others.
 TEST(tbb_one_pool, a_pool_that_drops_its_tasks_loses_none_of_tbb) {
     std::atomic<int> ran{0};
@@ -249,18 +304,14 @@ TEST(tbb_one_pool, a_pool_that_drops_its_tasks_loses_none_of_tbb) {
             given = true;
             go.wait();
         });
-        while (!given) {
-            std::this_thread::yield();
-        }
+        EXPECT_TRUE(comes([&] { return given.load(); }));
         std::thread opens([&] { go.set(); });
         p.shutdown(pilfer::shutdown_mode::drop);
         opens.join();
     }
     arena.execute([&] { group.wait(); });
     arena.enqueue([&] { ++ran; });
-    while (ran != 12) {
-        std::this_thread::yield();
-    }
+    EXPECT_TRUE(comes([&] { return ran == 12; })) << ran << " tasks ran";
 }
 
 /// Also run in a process of its own, where the common pool does not exist yet.
@@ -268,11 +319,11 @@ TEST(tbb_own_pool, a_pool_of_the_library_ends_when_the_program_uses_the_common_o
     const auto loop = [] { tbb::parallel_for(0, 100, [](int) { std::this_thread::yield(); }); };
     loop();
     const std::size_t expected = workers() + 2; // this thread, and one that waits for the other pool's end
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-    while (threads_of_process() > expected && std::chrono::steady_clock::now() < end) {
+    EXPECT_TRUE(comes([&] {
         loop();
-    }
-    EXPECT_LE(threads_of_process(), expected);
+        return threads_of_process() <= expected;
+    })) << threads_of_process()
+        << " threads";
 }
 
 } // namespace

@@ -178,10 +178,12 @@ TEST(tbb_suspend, a_thread_outside_of_the_pool_gets_its_slot_back) {
     resumer other;
     (void)fib(10);
     const int slot = tbb::this_task_arena::current_thread_index();
-    for (int round = 0; round < 50; ++round) {
-        tbb::parallel_for(0, 10, [&](int) {
+    // Each of the 30 suspensions of a round waits for CPUs several times, which takes long beside other load.
+    const auto enough = std::chrono::steady_clock::now() + 5s;
+    for (int round = 0; round < 50 && (round == 0 || std::chrono::steady_clock::now() < enough); ++round) {
+        tbb::parallel_for(0, 5, [&](int) {
             tbb::task::suspend([&](suspend_point p) { other.put(p); });
-            tbb::parallel_for(0, 10,
+            tbb::parallel_for(0, 5,
                               [&](int) { tbb::task::suspend([&](suspend_point p) { other.put(p); }); });
         });
         EXPECT_EQ(tbb::this_task_arena::current_thread_index(), slot);

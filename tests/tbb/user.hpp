@@ -32,20 +32,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-using namespace std::chrono_literals;
+#include "comes.hpp"
 
-/// False after 20 seconds without `done`.
-template <class Done>
-bool comes(Done done) {
-    const auto end = std::chrono::steady_clock::now() + 20s;
-    while (!done()) {
-        if (std::chrono::steady_clock::now() > end) {
-            return false;
-        }
-        std::this_thread::yield();
-    }
-    return true;
-}
+using namespace std::chrono_literals;
 
 inline long fib(int n) {
     if (n < 2) {
