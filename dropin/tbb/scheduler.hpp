@@ -505,6 +505,8 @@ namespace workers {
 /// True if jobs in the library's own pool should leave: another job waits for a worker and none is free, or
 /// the pool ends.
 [[nodiscard]] bool are_wanted() noexcept;
+/// True if the program has made the common pool, where jobs run from then on.
+[[nodiscard]] bool have_moved() noexcept;
 /// A job in the library's own pool gives its worker away, and has it again.
 void job_pauses() noexcept;
 void job_goes_on() noexcept;

@@ -328,7 +328,8 @@ d1::task* thread_data::find_or_wait(std::intptr_t wanted, d1::wait_context* unti
         // A stack that waits for a slot may be on this very worker, so a job that finds nothing leaves at
         // once.
         if (until != nullptr ? !external_waiter::is_running(*until)
-                             : place->too_many_jobs() || (is_own && workers::are_wanted()) ||
+                             : place->too_many_jobs() ||
+                                   (is_own && (workers::are_wanted() || workers::have_moved())) ||
                                    place->m_slot_seekers.load(std::memory_order_relaxed) != 0) {
             return nullptr;
         }

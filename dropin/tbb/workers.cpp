@@ -205,6 +205,8 @@ bool are_wanted() noexcept {
             s.running.load(std::memory_order_relaxed) >= s.size.load(std::memory_order_relaxed));
 }
 
+bool have_moved() noexcept { return pilfer::detail::common_core_if_made() != nullptr; }
+
 void job_pauses() noexcept { all().running.fetch_sub(1, std::memory_order_relaxed); }
 
 void job_goes_on() noexcept { all().running.fetch_add(1, std::memory_order_relaxed); }
