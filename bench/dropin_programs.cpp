@@ -113,6 +113,21 @@ const std::vector<program> programs{
          }
          return v.back();
      }},
+    {"affinity_partitioner", // what a thread had in its cache it has again
+     [](auto&, auto& v) {
+         tbb::affinity_partitioner where;
+         for (int k = 0; k < 100; ++k) {
+             tbb::parallel_for(
+                 tbb::blocked_range<std::size_t>(0, v.size() / 10),
+                 [&](const auto& r) {
+                     for (auto i = r.begin(); i != r.end(); ++i) {
+                         v[i] += 1;
+                     }
+                 },
+                 where);
+         }
+         return v[v.size() / 20];
+     }},
     {"parallel_pipeline",
      [](auto& in, auto&) {
          std::size_t next = 0;

@@ -1,5 +1,5 @@
-// Tasks of pilfer call a function that its author has parallelised for oneTBB. With libpilfer-tbb both have one set of threads.
-// The shared libpilfer is needed: pilfer-run-with-tbb ./one_pool
+// Tasks of pilfer call a function that its author has parallelised for oneTBB. With libpilfer-tbb both have
+// one set of threads. The shared libpilfer is needed: pilfer-run-with-tbb ./one_pool
 #include <algorithm>
 #include <cstdio>
 #include <execution>
@@ -31,9 +31,8 @@ int main() {
 
     std::vector<int> left(500'000, 1);
     std::vector<int> right(500'000, 2);
-    const auto [a, b] = pool.run([&] {
-        return pilfer::join([&] { return brighten(left); }, [&] { return brighten(right); });
-    });
+    const auto [a, b] = pool.run(
+        [&] { return pilfer::join([&] { return brighten(left); }, [&] { return brighten(right); }); });
     std::printf("sums: %ld and %ld\n", a, b);
     std::printf("workers: %u\n", pool.workers());
     std::printf("threads beside main: %ld\n", threads_of_process() - 1);

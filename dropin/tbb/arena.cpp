@@ -7,38 +7,32 @@ namespace tbb::detail::r1 {
 
 // --- queues ------------------------------------------------------------------------------------------------
 
-void task_queue::push(d1::task& t) noexcept {
-    task_accessor::set_next(t, nullptr);
+void task_queue::push(d1::task& t) {
     const guard held(m_lock);
-    if (m_last != nullptr) {
-        task_accessor::set_next(*m_last, &t);
-    } else {
-        m_first = &t;
+    if (m_first > m_tasks.size() / 2) {
+        m_tasks.erase(m_tasks.begin(), m_tasks.begin() + static_cast<std::ptrdiff_t>(m_first));
+        m_first = 0;
     }
-    m_last = &t;
+    m_tasks.push_back(&t);
     m_size.fetch_add(1, std::memory_order_seq_cst);
 }
 
 d1::task* task_queue::pop(std::intptr_t isolation) noexcept {
     const guard held(m_lock);
-    d1::task* before = nullptr;
-    d1::task* t = m_first;
-    while (t != nullptr && isolation != 0 && task_accessor::isolation(*t) != isolation) {
-        before = t;
-        t = task_accessor::next(*t);
+    const auto first = m_tasks.begin() + static_cast<std::ptrdiff_t>(m_first);
+    const auto found = std::find_if(first, m_tasks.end(), [&](const d1::task* t) {
+        return isolation == 0 || task_accessor::isolation(*t) == isolation;
+    });
+    if (found == m_tasks.end()) {
+        return nullptr;
     }
-    if (t != nullptr) {
-        d1::task* const after = task_accessor::next(*t);
-        if (before != nullptr) {
-            task_accessor::set_next(*before, after);
-        } else {
-            m_first = after;
-        }
-        if (after == nullptr) {
-            m_last = before;
-        }
-        m_size.fetch_sub(1, std::memory_order_relaxed);
+    d1::task* const t = *found;
+    if (found == first) {
+        ++m_first;
+    } else {
+        m_tasks.erase(found);
     }
+    m_size.fetch_sub(1, std::memory_order_relaxed);
     return t;
 }
 
@@ -229,13 +223,13 @@ bool arena::has_work() noexcept {
     return false;
 }
 
-void arena::enqueue(d1::task& t) noexcept {
+void arena::enqueue(d1::task& t) {
     m_queued.push(t);
     ask_for_worker(true);
     advertise(0);
 }
 
-void arena::enqueue_critical(d1::task& t) noexcept {
+void arena::enqueue_critical(d1::task& t) {
     m_critical.push(t);
     ask_for_worker(true);
     advertise(0);
@@ -292,6 +286,7 @@ void arena::run_job(bool in_own_pool) noexcept {
         t.job = this;
         t.limit_stack_of_task();
         t.enter(*this, i);
+        t.own().tasks.begin_own();
         t.run(nullptr, nullptr);
         t.leave();
         t.job = nullptr;
@@ -345,6 +340,7 @@ stay::stay(thread_data& t, arena& a, unsigned i)
     : m_thread(t), m_before(static_cast<position&>(t)), m_below(t.stays), m_again(nullptr) {
     t.stays = this;
     t.enter(a, i);
+    t.own().tasks.begin_own();
 }
 
 stay::stay(thread_data& t, position& again)

@@ -24,6 +24,9 @@ const char* missing_wait::what() const noexcept {
 }
 
 void throw_exception(exception_id id) {
+    if (terminates_on_exception()) {
+        std::terminate();
+    }
     switch (id) {
     case exception_id::bad_alloc:
         throw std::bad_alloc();

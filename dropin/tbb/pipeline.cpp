@@ -242,6 +242,9 @@ public:
             }
         }
         while (m_stage < m_pipeline.size()) {
+            if (task_group_context_impl::is_cancelled(m_pipeline.context())) {
+                return cancel(ed);
+            }
             d1::base_filter& f = m_pipeline.filter(m_stage);
             void* const made = f(m_item.object); // If it throws, cancel() drops the item.
             m_item.object = made;

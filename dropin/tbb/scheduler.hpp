@@ -48,12 +48,6 @@ struct task_accessor {
     static d1::slot_id origin(const d1::task& t) noexcept {
         return static_cast<d1::slot_id>(t.m_reserved[2]);
     }
-
-    /// The next task of a queue.
-    static d1::task* next(const d1::task& t) noexcept { return reinterpret_cast<d1::task*>(t.m_reserved[3]); }
-    static void set_next(d1::task& t, d1::task* n) noexcept {
-        t.m_reserved[3] = reinterpret_cast<std::uintptr_t>(n);
-    }
 };
 
 /// Asks what the header keeps private.
@@ -86,20 +80,24 @@ void begin() noexcept;
 inline void end() noexcept { count.fetch_sub(1, std::memory_order_relaxed); }
 } // namespace suspended
 
-/// A first-in-first-out queue of tasks, for any thread.
+/// A first-in-first-out queue of tasks, for any thread. A task may be in it several times.
 class task_queue {
 public:
-    void push(d1::task& t) noexcept;
+    /// Throws std::bad_alloc, and then the queue is as before.
+    void push(d1::task& t);
     /// The oldest task, or null. With an isolation other than 0 the oldest one that has it.
     d1::task* pop(std::intptr_t isolation) noexcept;
     /// Exact for a thread that has fenced after its own last step.
     [[nodiscard]] bool empty() const noexcept { return m_size.load(std::memory_order_seq_cst) == 0; }
-    void forget_threads() noexcept { (void)m_lock.open_for_good(); }
+    void forget_threads() noexcept {
+        (void)m_lock.open_for_good();
+        m_size.store(m_tasks.size() - m_first, std::memory_order_relaxed); // a thread may have been between
+    }
 
 private:
     short_lock m_lock;
-    d1::task* m_first = nullptr;
-    d1::task* m_last = nullptr;
+    std::vector<d1::task*> m_tasks;
+    std::size_t m_first = 0; // of m_tasks; those before it are gone
     std::atomic<std::size_t> m_size{0};
 };
 
@@ -156,8 +154,9 @@ public:
 
     /// By a thread in slot `own`: a task of another slot, a queued one, or null.
     d1::task* steal(thread_data& t, std::intptr_t isolation, bool exact);
+    [[nodiscard]] bool has_critical() const noexcept { return !m_critical.empty(); }
     d1::task* pop_critical(std::intptr_t isolation) noexcept {
-        return m_critical.empty() ? nullptr : m_critical.pop(isolation);
+        return has_critical() ? m_critical.pop(isolation) : nullptr;
     }
     d1::task* pop_queued() noexcept { return m_queued.empty() ? nullptr : m_queued.pop(0); }
     /// A call that waits for a slot, or null.
@@ -167,13 +166,13 @@ public:
     bool unlist_call(delegated_call& c) noexcept;
     /// True if a worker would find a task.
     [[nodiscard]] bool has_work() noexcept;
-    [[nodiscard]] bool has_queued() const noexcept { return !m_queued.empty() || !m_critical.empty(); }
+    [[nodiscard]] bool has_queued() const noexcept { return !m_queued.empty() || has_critical(); }
     [[nodiscard]] bool is_busy() noexcept {
         return m_jobs.load(std::memory_order_seq_cst) != 0 || has_work();
     }
 
-    void enqueue(d1::task& t) noexcept;
-    void enqueue_critical(d1::task& t) noexcept;
+    void enqueue(d1::task& t);
+    void enqueue_critical(d1::task& t);
     /// After a task of `isolation` was published: asks for a worker, and wakes a thread that sleeps here.
     void advertise(std::intptr_t isolation) noexcept {
         if (!s_reaches_all) {

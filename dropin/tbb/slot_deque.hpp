@@ -6,6 +6,7 @@
 // isolation may take a task from the middle. Such an entry becomes a hole.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -33,6 +34,7 @@ public:
         e.isolation.store(isolation, std::memory_order_relaxed);
         e.task.store(&t, std::memory_order_relaxed);
         m_fruitless = 0;
+        m_first_own = std::min(m_first_own, tail);
         m_tail.store(tail + 1, std::memory_order_release); // to steal()'s load of m_tail
     }
 
@@ -72,6 +74,16 @@ public:
                 return nullptr;
             }
         }
+    }
+
+    /// By a thread that becomes the owner: the tasks that are here are those of others.
+    void begin_own() noexcept { m_first_own = m_tail.load(std::memory_order_relaxed); }
+    /// By the owner, before it leaves and when it is back: the tasks from here on are its own.
+    [[nodiscard]] std::int64_t first_own() const noexcept { return m_first_own; }
+    void own_from(std::int64_t first) noexcept { m_first_own = first; }
+    /// By the owner: true if the newest task is its own.
+    [[nodiscard]] bool has_own() const noexcept {
+        return m_tail.load(std::memory_order_relaxed) > m_first_own;
     }
 
     /// By any thread: the oldest task, or null. With an isolation other than 0 the oldest one that has it.
@@ -187,6 +199,7 @@ private:
     std::atomic<ring*> m_ring{nullptr};
     std::int64_t m_known_head = 0;
     std::int64_t m_room = 0;
+    std::int64_t m_first_own = 0;
     std::intptr_t m_fruitless = 0; // the isolation that the last search did not find, since the last push
 };
 

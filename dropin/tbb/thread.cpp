@@ -195,6 +195,7 @@ void thread_data::step_out(bool replaced, void (*wait)(void* on), void* on) {
     arena& a = *place;
     // Below on the stack is a frame that expects its slot.
     const bool keeps_slot = stays != nullptr && stays->uses_a_slot_again();
+    const std::int64_t first_own = own().tasks.first_own();
     a.add_reference();
     if (!keeps_slot) {
         leave();
@@ -214,6 +215,12 @@ void thread_data::step_out(bool replaced, void (*wait)(void* on), void* on) {
         static_cast<position&>(*this) = before;
     } else {
         enter(a, i);
+        // Another thread may have had the slot meanwhile.
+        if (i == before.slot_index) {
+            own().tasks.own_from(first_own);
+        } else {
+            own().tasks.begin_own();
+        }
         is_outermost = before.is_outermost;
         context = before.context;
         isolation = before.isolation;
@@ -255,6 +262,10 @@ void thread_data::execute(d1::task* t, std::uint64_t& floating_point) {
                     // The returned task runs next, with this context and isolation, on this slot.
                     ed.original_slot = static_cast<d1::slot_id>(slot_index);
                     ed.affinity_slot = d1::no_slot;
+                    if (t != nullptr && place->has_critical()) [[unlikely]] {
+                        spawn(*t, c, d1::no_slot); // a task with priority is first
+                        t = nullptr;
+                    }
                 } while (t != nullptr && !task_group_context_impl::is_cancelled(c));
             } catch (...) {
                 if (terminates_on_exception()) {
@@ -270,12 +281,16 @@ void thread_data::execute(d1::task* t, std::uint64_t& floating_point) {
 d1::task* thread_data::find(std::intptr_t wanted, bool outermost, bool exact) {
     d1::task* t = place->pop_critical(wanted);
     if (t == nullptr) {
-        t = own().tasks.pop(wanted, exact);
+        // In an infinite recursion of waits that take tasks of others each thread would overflow its stack.
+        // Its own tasks it takes.
+        const bool deep = static_cast<const char*>(__builtin_frame_address(0)) < stack_limit;
+        if (!deep || own().tasks.has_own()) [[likely]] {
+            t = own().tasks.pop(wanted, exact);
+        }
         if (t != nullptr) {
             return t;
         }
-        // In an infinite recursion of waits that take tasks of others each thread would overflow its stack.
-        if (static_cast<const char*>(__builtin_frame_address(0)) < stack_limit) [[unlikely]] {
+        if (deep) [[unlikely]] {
             return nullptr;
         }
         t = find_elsewhere(wanted, outermost, exact);
@@ -327,10 +342,10 @@ d1::task* thread_data::find_or_wait(std::intptr_t wanted, d1::wait_context* unti
     for (unsigned round = 0;; ++round) {
         // A stack that waits for a slot may be on this very worker, so a job that finds nothing leaves at
         // once.
-        if (until != nullptr ? !external_waiter::is_running(*until)
-                             : place->too_many_jobs() ||
-                                   (is_own && (workers::are_wanted() || workers::have_moved())) ||
-                                   place->m_slot_seekers.load(std::memory_order_relaxed) != 0) {
+        if (until != nullptr
+                ? !external_waiter::is_running(*until)
+                : place->too_many_jobs() || (is_own && (workers::are_wanted() || workers::have_moved())) ||
+                      place->m_slot_seekers.load(std::memory_order_relaxed) != 0) {
             return nullptr;
         }
         serve_pool();

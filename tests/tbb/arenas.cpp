@@ -242,6 +242,33 @@ TEST(tbb_arenas, priorities_run_all) {
     EXPECT_TRUE(comes([&] { return calls == 200; }));
 }
 
+TEST(tbb_arenas, a_task_may_be_queued_several_times) {
+    namespace d1 = tbb::detail::d1;
+    struct counting final : d1::task {
+        explicit counting(d1::wait_context& w) : left(&w) {}
+        d1::task* execute(d1::execution_data&) override {
+            ++ran;
+            left->release();
+            return nullptr;
+        }
+        d1::task* cancel(d1::execution_data&) override { return nullptr; }
+        d1::wait_context* left;
+        std::atomic<int> ran{0};
+    };
+    constexpr unsigned times = 1000;
+    d1::wait_context left(times);
+    tbb::task_group_context context;
+    tbb::task_arena arena(2);
+    arena.initialize();
+    counting one(left);
+    counting other(left);
+    for (unsigned i = 0; i < times; ++i) {
+        submit(i % 2 == 0 ? one : other, arena, context, true);
+    }
+    arena.execute([&] { d1::wait(left, context); });
+    EXPECT_EQ(one.ran + other.ran, static_cast<int>(times));
+}
+
 TEST(tbb_arenas, one_arena_does_not_keep_the_workers_of_another) {
     tbb::task_arena busy(2);
     tbb::task_arena other(2);

@@ -75,6 +75,21 @@ TEST(tbb_pipelines, one_stage_and_one_token) {
     EXPECT_EQ(calls, 100);
 }
 
+TEST(tbb_pipelines, an_item_of_a_cancelled_pipeline_enters_no_further_stage) {
+    int first = 0;
+    int second = 0;
+    const tbb::global_control one(tbb::global_control::max_allowed_parallelism, 1);
+    tbb::parallel_pipeline(
+        4, tbb::make_filter<void, int>(tbb::filter_mode::serial_in_order, [&](tbb::flow_control&) {
+               if (++first == 3) {
+                   tbb::task::current_context()->cancel_group_execution();
+               }
+               return first;
+           }) & tbb::make_filter<int, void>(tbb::filter_mode::serial_in_order, [&](int) { ++second; }));
+    EXPECT_EQ(first, 3);
+    EXPECT_LE(second, 2);
+}
+
 TEST(tbb_pipelines, an_exception_drops_the_items_in_flight) {
     struct counted {
         explicit counted(std::atomic<int>& n) : live(&n) { ++*live; }
@@ -323,6 +338,24 @@ TEST(tbb_containers, hash_maps_vectors_and_queues) {
     EXPECT_TRUE(priorities.try_pop(top));
     EXPECT_EQ(top, 4'999);
     EXPECT_THROW((void)vector.at(10'000), std::out_of_range);
+}
+
+TEST(tbb_graphs, a_node_with_priority_runs_before_the_others) {
+    const tbb::global_control one(tbb::global_control::max_allowed_parallelism, 1);
+    for (const bool is_first : {false, true}) {
+        tbb::flow::graph graph;
+        std::string order;
+        using node = tbb::flow::continue_node<tbb::flow::continue_msg>;
+        node source(graph, [](auto&) {});
+        node low(graph, [&](auto&) { order += "low "; });
+        node high(
+            graph, [&](auto&) { order += "high "; }, tbb::flow::node_priority_t(1));
+        tbb::flow::make_edge(source, is_first ? high : low);
+        tbb::flow::make_edge(source, is_first ? low : high);
+        source.try_put(tbb::flow::continue_msg());
+        graph.wait_for_all();
+        EXPECT_EQ(order, "high low ");
+    }
 }
 
 TEST(tbb_graphs, other_threads_feed_graphs_that_all_threads_wait_for) {

@@ -66,6 +66,36 @@ TEST(tbb_groups, cancellation_drops_tasks_that_have_not_begun) {
     EXPECT_EQ(calls, 1);
 }
 
+/// A worker takes the slot in which another thread has left them. Each waits, which takes the next one.
+TEST(tbb_groups, tasks_left_in_a_slot_do_not_overflow_the_stack_of_a_worker) {
+    tbb::task_arena arena(2, 2);
+    tbb::task_group first;
+    tbb::task_group second;
+    std::atomic<int> ran{0};
+    constexpr int tasks = 8'000;
+    first.run_and_wait([&] {
+        arena.execute([&] {
+            for (int i = 0; i < tasks; ++i) {
+                second.run([&] {
+                    std::array<volatile char, 1000> on_the_stack{};
+                    ++ran;
+                    first.wait();
+                    on_the_stack[0] = 1;
+                });
+            }
+        });
+        int before = 0;
+        EXPECT_TRUE(comes([&] {
+            before = ran;
+            std::this_thread::sleep_for(20ms); // it has settled if nothing ran meanwhile
+            return before > 10 && before == ran;
+        }));
+        EXPECT_LT(before, tasks);
+    });
+    arena.execute([&] { second.wait(); });
+    EXPECT_EQ(ran, tasks);
+}
+
 TEST(tbb_groups, missing_wait_is_reported) {
     const auto forget = [] {
         tbb::task_group g;

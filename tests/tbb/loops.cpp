@@ -27,6 +27,60 @@ TEST(tbb_loops, each_partitioner_covers_the_range) {
     EXPECT_TRUE(std::all_of(calls.begin(), calls.end(), [](const auto& n) { return n == 80; }));
 }
 
+using control = tbb::global_control;
+
+TEST(tbb_loops, a_part_for_a_slot_without_a_thread_runs) {
+    const control one(control::max_allowed_parallelism, 1);
+    tbb::task_arena arena(8);
+    std::atomic<int> calls{0};
+    const auto loop = [&] {
+        tbb::parallel_for(
+            0, 8, [&](int) { ++calls; }, tbb::static_partitioner());
+    };
+    arena.execute([&] {
+        loop();
+        tbb::this_task_arena::isolate(loop);
+        tbb::affinity_partitioner kept;
+        for (int round = 0; round < 10; ++round) {
+            tbb::parallel_for(
+                0, 100, [&](int) { ++calls; }, kept);
+        }
+    });
+    EXPECT_EQ(calls, 1016);
+}
+
+/// A thread that has used half of its stack takes no tasks of others any more.
+TEST(tbb_loops, a_part_for_a_slot_without_a_thread_runs_deep_in_the_stack) {
+    const control one(control::max_allowed_parallelism, 1);
+    tbb::task_arena arena(4);
+    long calls = 0;
+    std::thread([&] {
+        pthread_attr_t attributes;
+        void* low = nullptr;
+        std::size_t bytes = 0;
+        ASSERT_EQ(pthread_getattr_np(pthread_self(), &attributes), 0);
+        ASSERT_EQ(pthread_attr_getstack(&attributes, &low, &bytes), 0);
+        pthread_attr_destroy(&attributes);
+        const char* const deep = static_cast<const char*>(low) + bytes / 16 * 7;
+        const std::function<void()> deeper = [&] {
+            if (static_cast<const char*>(__builtin_frame_address(0)) > deep) {
+                tbb::parallel_for(
+                    0, 4,
+                    [&](int part) {
+                        ++calls;
+                        if (part == 0) {
+                            deeper();
+                        }
+                    },
+                    tbb::static_partitioner());
+            }
+        };
+        arena.execute(deeper);
+    }).join();
+    EXPECT_GT(calls, 4);
+    EXPECT_EQ(calls % 4, 0);
+}
+
 TEST(tbb_loops, a_step_that_is_not_positive_throws) {
     EXPECT_THROW(tbb::parallel_for(0, 10, 0, [](int) {}), std::invalid_argument);
 }

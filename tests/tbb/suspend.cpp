@@ -183,8 +183,7 @@ TEST(tbb_suspend, a_thread_outside_of_the_pool_gets_its_slot_back) {
     for (int round = 0; round < 50 && (round == 0 || std::chrono::steady_clock::now() < enough); ++round) {
         tbb::parallel_for(0, 5, [&](int) {
             tbb::task::suspend([&](suspend_point p) { other.put(p); });
-            tbb::parallel_for(0, 5,
-                              [&](int) { tbb::task::suspend([&](suspend_point p) { other.put(p); }); });
+            tbb::parallel_for(0, 5, [&](int) { tbb::task::suspend([&](suspend_point p) { other.put(p); }); });
         });
         EXPECT_EQ(tbb::this_task_arena::current_thread_index(), slot);
     }

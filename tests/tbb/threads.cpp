@@ -360,6 +360,15 @@ TEST(tbb_errors, an_exception_ends_the_program_if_that_is_asked_for) {
         "");
 }
 
+TEST(tbb_errors, an_error_of_the_library_ends_the_program_if_that_is_asked_for) {
+    EXPECT_DEATH(
+        {
+            const tbb::global_control ends(tbb::global_control::terminate_on_exception, 1);
+            tbb::parallel_for(0, 10, 0, [](int) {});
+        },
+        "");
+}
+
 TEST(tbb_errors, an_exception_of_an_enqueued_task_ends_the_program) {
     EXPECT_DEATH(
         {
