@@ -8,7 +8,7 @@ export DEBIAN_FRONTEND=noninteractive
 packages_run=(g++ cmake ninja-build pkg-config libtbb-dev libssl-dev libcli11-dev nlohmann-json3-dev libfmt-dev
     libhwloc-dev valgrind)
 packages_cluster=(g++ cmake ninja-build pkg-config libhwloc-dev libopenmpi-dev openmpi-bin)
-packages_gcc=("${packages_run[@]}" libgtest-dev libgmock-dev libbenchmark-dev libeigen3-dev
+packages_gcc=("${packages_run[@]}" libgtest-dev libgmock-dev catch2 libbenchmark-dev libeigen3-dev
     libasio-dev libopenmpi-dev openmpi-bin gearman-job-server python3 gdb patch)
 packages_abi=("${packages_run[@]}" abigail-tools xz-utils)
 # Without the recommended packages doxygen draws no graphs, which the reference has none of.

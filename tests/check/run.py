@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks programs that know nothing of schedules: run.py PROGRAM GTEST_PROGRAM. See programs.cpp."""
+"""Checks programs that know nothing of schedules: run.py PROGRAM GTEST_PROGRAM [CATCH2_PROGRAM]. See programs.cpp."""
 
 import os
 import re
@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 PROGRAM, TESTS = sys.argv[1:3]
+CATCH2_TESTS = sys.argv[3] if len(sys.argv) > 3 else None
 wrong = 0
 
 
@@ -91,6 +92,20 @@ expect("a pipe at standard input is empty", run("schedules=2", ["reads"], text="
 
 passes("schedules=30", "--gtest_filter=*right", program=TESTS)
 fails("schedules=200", "--gtest_filter=*wrong", why=r"main\(\) has returned 1", program=TESTS)
+
+# Test cases of Catch2 that call schedules(): the failing case shows the text, and the text repeats it.
+if CATCH2_TESTS:
+    done = run(words=["right"], program=CATCH2_TESTS)
+    expect("a right case of Catch2", done.returncode == 0, done)
+    for case, why in ("wrong", "both additions count"), ("an assertion of the body", r"sum_of_two\(false\) == 2"):
+        done = run(words=[case], program=CATCH2_TESTS)
+        found = re.search(r"PILFER_SCHEDULE=(d1:\S+@\d+:\d+) repeats it", done.stdout)
+        expect(f"{case}: Catch2 shows the schedule", done.returncode != 0 and found and re.search(why, done.stdout), done)
+        if found:
+            again = run(words=[case], schedule=found[1], program=CATCH2_TESTS)
+            expect(f"{case}: again", again.returncode != 0 and "schedule 0 failed" in again.stdout and
+                   "does not fit" not in again.stdout and re.search(why, again.stdout), again)
+    fails("schedules=200", "usual", why=r"main\(\) has returned 1", program=CATCH2_TESTS)
 
 refused({"check": "schedules=0"}, '"schedules=0": it must be a number from 1')
 refused({"check": "strategy=best"}, "it must be mixed, random, pct or exhaustive")
