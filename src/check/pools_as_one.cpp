@@ -8,6 +8,7 @@
 
 #include "explore/explored_pool.hpp"
 #include "explore/interleaving.hpp"
+#include "platform/os.hpp"
 #include "pool/pool_core.hpp"
 
 namespace pilfer {
@@ -21,6 +22,7 @@ pool_core& pools_as_one::begins(const pool& p, const options& checked) {
                           "schedules are explored");
     }
     m_several = m_several || !m_all.empty();
+    w->pool->must_note_exit();
     m_all.push_front({&p, checked});
     return *w->pool;
 }
@@ -31,10 +33,14 @@ const options* pools_as_one::settings(const pool& p) const noexcept {
 }
 
 /// A task does not know the pool that it was given to, so the end of a pool waits for the tasks of all pools.
-/// If one of these waits for what comes after this pool, it ends all the same.
+/// If one of these waits for what comes after this pool, it ends all the same. So it does if main() has called
+/// exit(). A usual pool that is destroyed because another task has called exit() does not wait: see
+/// pool::~pool().
 void pools_as_one::drains() noexcept {
-    if (interleaving* const x = explored_task()) {
-        x->wait_until_quiet(!m_several);
+    interleaving* const x = explored_task();
+    const bool exits = os::exit_has_begun();
+    if (x != nullptr && (!exits || x->is_in_body())) {
+        x->wait_until_quiet(!m_several && !exits);
     }
 }
 

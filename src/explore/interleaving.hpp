@@ -68,6 +68,8 @@ public:
     void yield() noexcept;
     /// A task that ended has jumped to this one.
     void was_handed() noexcept;
+    /// True in the task that has called the body.
+    [[nodiscard]] bool is_in_body() { return running() == 1; }
 
     // ---- of the schedule
     void add(task_word task, suspension* frame, std::uint32_t number, const context* by);

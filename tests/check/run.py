@@ -93,6 +93,10 @@ expect("a pipe at standard input is empty", run("schedules=2", ["reads"], text="
 passes("schedules=30", "--gtest_filter=*right", program=TESTS)
 fails("schedules=200", "--gtest_filter=*wrong", why=r"main\(\) has returned 1", program=TESTS)
 
+passes("schedules=40", "--gtest_filter=exit.in_main", program=TESTS)
+passes("schedules=40", "--gtest_filter=exit.with_zero", program=TESTS)
+fails("schedules=40", "--gtest_filter=exit.with_a_code", why=r"ended inside main\(\) with exit code 4", program=TESTS)
+
 # Test cases of Catch2 that call schedules(): the failing case shows the text, and the text repeats it.
 if CATCH2_TESTS:
     done = run(words=["right"], program=CATCH2_TESTS)
