@@ -18,7 +18,7 @@ namespace detail {
 class ledger::writer {
 public:
     writer(ledger& to, kind k) noexcept
-        : m_to(to), m_end(to.m_length->load(std::memory_order_relaxed)),
+        : m_to(to), m_end(to.m_head->length.load(std::memory_order_relaxed)),
           m_fits(!to.m_is_full && to.m_writer == os::process_id()) {
         put(&k, sizeof k);
     }
@@ -26,7 +26,7 @@ public:
     writer& operator=(const writer&) = delete;
     ~writer() {
         if (m_fits) {
-            m_to.m_length->store(m_end, std::memory_order_release);
+            m_to.m_head->length.store(m_end, std::memory_order_release);
         } else {
             m_to.m_is_full = true;
         }
@@ -87,13 +87,13 @@ private:
     const char* m_end;
 };
 
-ledger::ledger(std::size_t bytes) : m_most(bytes - sizeof *m_length) {
+ledger::ledger(std::size_t bytes) : m_most(bytes - sizeof *m_head) {
     void* const memory = os::shared_memory(bytes);
     if (memory == nullptr) {
         throw std::bad_alloc();
     }
-    m_length = new (memory) std::atomic<std::uint64_t>(0);
-    m_at = static_cast<char*>(memory) + sizeof *m_length;
+    m_head = new (memory) head;
+    m_at = static_cast<char*>(memory) + sizeof *m_head;
 }
 
 void ledger::is_written_here() noexcept { m_writer = os::process_id(); }
@@ -117,16 +117,19 @@ void ledger::stepped(const trace_step& s) noexcept {
 }
 
 void ledger::ended(const run_report& r) noexcept {
-    writer w(*this, kind::report);
-    w.value(r.how);
-    w.text(r.message);
-    w.value(r.abandoned);
-    w.value(r.hash);
+    {
+        writer w(*this, kind::report);
+        w.value(r.how);
+        w.text(r.message);
+        w.value(r.abandoned);
+        w.value(r.hash);
+    }
+    m_head->is_over.store(true, std::memory_order_release);
 }
 
 ledger::entries ledger::read() const {
     entries all;
-    reader r(m_at, std::min(m_length->load(std::memory_order_acquire), m_most));
+    reader r(m_at, std::min(m_head->length.load(std::memory_order_acquire), m_most));
     while (!r.at_end()) {
         kind k{};
         r.value(k);

@@ -32,13 +32,18 @@ public:
     ledger(const ledger&) = delete;
     ledger& operator=(const ledger&) = delete;
 
-    void clear() noexcept { m_length->store(0, std::memory_order_relaxed); }
+    void clear() noexcept {
+        m_head->length.store(0, std::memory_order_relaxed);
+        m_head->is_over.store(false, std::memory_order_relaxed);
+    }
     /// The calling process is the child that writes. A child of it by fork() writes nothing.
     void is_written_here() noexcept;
     // By the child. From an entry on that finds no room, nothing is written.
     void chose(const choice& c) noexcept;
     void stepped(const trace_step& s) noexcept;
     void ended(const run_report& r) noexcept;
+    /// By the parent: ended() was called.
+    [[nodiscard]] bool is_over() const noexcept { return m_head->is_over.load(std::memory_order_acquire); }
     /// By the parent, after the child's end.
     [[nodiscard]] entries read() const;
 
@@ -47,7 +52,11 @@ private:
     class writer;
     class reader;
 
-    std::atomic<std::uint64_t>* m_length; // at the beginning of the memory
+    struct head {
+        std::atomic<std::uint64_t> length{0};
+        std::atomic<bool> is_over{false};
+    };
+    head* m_head; // at the beginning of the memory
     char* m_at;
     std::uint64_t m_most;
     std::uint64_t m_writer = 0; // a process

@@ -33,8 +33,8 @@ const options* pools_as_one::settings(const pool& p) const noexcept {
 }
 
 /// A task does not know the pool that it was given to, so the end of a pool waits for the tasks of all pools.
-/// If one of these waits for what comes after this pool, it ends all the same. So it does if main() has called
-/// exit(). A usual pool that is destroyed because another task has called exit() does not wait: see
+/// If one of these waits for what comes after this pool, it ends all the same. So it does if main() has
+/// called exit(). A usual pool that is destroyed because another task has called exit() does not wait: see
 /// pool::~pool().
 void pools_as_one::drains() noexcept {
     interleaving* const x = explored_task();

@@ -96,11 +96,38 @@ private:
     verdict m_how = verdict::passed;
 };
 
+/// Waits for the end of a child. False: after the end of main() it has slept or computed for `most`
+/// nanoseconds, and was ended. Before that it looks after itself. 0: waits for ever.
+[[nodiscard]] bool ends_in_time(int child, const ledger& book, std::uint64_t most, os::child_end& end) {
+    const std::uint64_t pause = std::clamp<std::uint64_t>(most / 8, 1'000'000, 1'000'000'000);
+    std::uint64_t asleep = 0;
+    std::uint64_t computed_before = 0;
+    while (!os::wait_for_child(child, pause, end)) {
+        const std::uint64_t computed = os::cpu_ns_of_child(child);
+        if (most == 0 || !book.is_over()) {
+            computed_before = computed;
+            continue;
+        }
+        asleep += os::is_child_blocked(child) ? pause : 0;
+        if (asleep >= most || computed - computed_before >= most) {
+            os::end_child(child);
+            return false;
+        }
+    }
+    return true;
+}
+
 /// The result of a child: its own report, unless it ended without one or badly after it.
-[[nodiscard]] run_report report_of(const ledger::entries& told, const os::child_end& end) {
+[[nodiscard]] run_report report_of(const ledger::entries& told, const os::child_end& end, bool in_time) {
     run_report r = told.report.value_or(run_report{});
     if (!told.steps.empty()) {
         r.hash = told.steps.back().hash;
+    }
+    if (r.how == verdict::passed && !in_time) {
+        r.how = verdict::blocked;
+        r.message = "main() has ended, and the program has not: the destructor of a static object, or a "
+                    "function of atexit(), waits or computes for ever";
+        return r;
     }
     if (r.how != verdict::passed || (end.code == 0 && end.signal == 0)) {
         return r;
@@ -128,9 +155,10 @@ private:
         if (child < 0) {
             throw std::runtime_error("pilfer: no process for a schedule can be made");
         }
-        const os::child_end end = os::wait_for_child(child);
+        os::child_end end{};
+        const bool in_time = ends_in_time(child, book, search.most_time(), end);
         const ledger::entries told = book.read();
-        search.ran(told.taken, report_of(told, end), told.steps);
+        search.ran(told.taken, report_of(told, end, in_time), told.steps);
     }
     std::ostringstream text;
     text << "pilfer: check: " << search.result();

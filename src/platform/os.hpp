@@ -101,6 +101,8 @@ void note_exit() noexcept;
 /// True if that thread sleeps and a signal could wake it (S): it neither runs nor waits for a CPU or a page.
 /// Reads a file: some 10 us.
 [[nodiscard]] bool is_blocked(std::uint64_t thread) noexcept;
+/// So by the path of the thread's state: "/proc/NUMBER/stat".
+[[nodiscard]] bool is_asleep(const char* path) noexcept;
 
 /// The text of an errno, which lives for ever, unlike the result of strerror(). Null: the system has no text.
 [[nodiscard]] const char* error_text(int error) noexcept;

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -12,6 +13,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+
+#include "platform/os.hpp"
 
 // C++ has no name for main() that can be called, and the linker none for these that is no reserved one.
 extern "C" {
@@ -56,14 +59,31 @@ void* shared_memory(std::size_t bytes) noexcept {
     return p != MAP_FAILED ? p : nullptr;
 }
 
+namespace {
+
+/// The signal that says that a child has ended.
+[[nodiscard]] sigset_t end_of_child() noexcept {
+    sigset_t s;
+    (void)sigemptyset(&s);
+    (void)sigaddset(&s, SIGCHLD);
+    return s;
+}
+
+} // namespace
+
 int begin_child(bool hidden) noexcept {
     static const off_t at = lseek(STDIN_FILENO, 0, SEEK_CUR);
     std::fflush(nullptr);                // or the child would write it once more
     (void)std::signal(SIGCHLD, SIG_DFL); // else, where it is ignored, each child would seem to end with 0
+    // wait_for_child() takes this signal. It is blocked before the fork, so that it is not lost.
+    const sigset_t end = end_of_child();
+    sigset_t before;
+    (void)sigprocmask(SIG_BLOCK, &end, &before);
     const pid_t child = fork();
     if (child != 0) {
         return static_cast<int>(child);
     }
+    (void)sigprocmask(SIG_SETMASK, &before, nullptr);
     const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
     if (at < 0 || lseek(STDIN_FILENO, at, SEEK_SET) < 0) {
         (void)dup2(nothing, STDIN_FILENO);
@@ -76,11 +96,37 @@ int begin_child(bool hidden) noexcept {
     return 0;
 }
 
-child_end wait_for_child(int child) noexcept {
+bool wait_for_child(int child, std::uint64_t most, child_end& end) noexcept {
     int status = 0;
-    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    pid_t ended = waitpid(child, &status, WNOHANG);
+    if (ended == 0) {
+        constexpr std::uint64_t a_second = 1'000'000'000;
+        const timespec limit{static_cast<time_t>(most / a_second), static_cast<long>(most % a_second)};
+        const sigset_t one = end_of_child();
+        (void)sigtimedwait(&one, nullptr, &limit);
+        ended = waitpid(child, &status, WNOHANG);
     }
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : 0, WIFSIGNALED(status) ? WTERMSIG(status) : 0};
+    end = {WIFEXITED(status) ? WEXITSTATUS(status) : 0, WIFSIGNALED(status) ? WTERMSIG(status) : 0};
+    return ended != 0;
+}
+
+std::uint64_t cpu_ns_of_child(int child) noexcept {
+    clockid_t clock{};
+    timespec t{};
+    if (clock_getcpuclockid(child, &clock) != 0 || clock_gettime(clock, &t) != 0) {
+        return 0;
+    }
+    return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(t.tv_nsec);
+}
+
+bool is_child_blocked(int child) noexcept {
+    return is_asleep(("/proc/" + std::to_string(child) + "/stat").c_str());
+}
+
+void end_child(int child) noexcept {
+    (void)kill(child, SIGKILL);
+    while (waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
+    }
 }
 
 std::string signal_text(int signal) {

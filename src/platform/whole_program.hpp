@@ -4,6 +4,7 @@
 #if defined(PILFER_TEST)
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 
 namespace pilfer {
@@ -42,8 +43,14 @@ struct child_end {
 /// file at standard input where this process was in it, and anything else empty. `hidden`: what the child
 /// writes to its standard output and standard error is lost.
 [[nodiscard]] int begin_child(bool hidden) noexcept;
-/// Waits for the end of a child.
-[[nodiscard]] child_end wait_for_child(int child) noexcept;
+/// Waits for the end of a child, at most about so many nanoseconds. False: it has not ended.
+[[nodiscard]] bool wait_for_child(int child, std::uint64_t most, child_end& end) noexcept;
+/// Nanoseconds of CPU time of all threads of a child that has not ended.
+[[nodiscard]] std::uint64_t cpu_ns_of_child(int child) noexcept;
+/// As is_blocked(), of the initial thread of a child.
+[[nodiscard]] bool is_child_blocked(int child) noexcept;
+/// Ends a child that has not ended.
+void end_child(int child) noexcept;
 /// "signal 11, Segmentation fault".
 [[nodiscard]] std::string signal_text(int signal);
 /// Ends the process at once, without destructors.

@@ -32,6 +32,19 @@ struct early {
     int n = 0;
 } const before_main;
 
+/// After main() one way or another.
+struct late {
+    enum : int { ends, sleeps, computes } how = ends;
+    ~late() {
+        volatile bool goes_on = true;
+        while (how != ends && goes_on) {
+            if (how == sleeps) {
+                (void)::pause();
+            }
+        }
+    }
+} after_main;
+
 /// Adds to a plain variable around a wait. Returns the sum.
 int lost(bool right) {
     pilfer::pool pool({.workers = 4});
@@ -196,6 +209,10 @@ int main(int count, char** words) {
     }
     if (name == "lost") {
         return lost(false) == 2 ? 0 : 3;
+    }
+    if (name == "never_ends" || name == "never_ends_busily") {
+        after_main.how = name == "never_ends" ? late::sleeps : late::computes;
+        return in_one_order([] { after_main.how = late::ends; });
     }
     if (name == "right") {
         return lost(true) == 2 ? 0 : 3;

@@ -97,6 +97,11 @@ passes("schedules=40", "--gtest_filter=exit.in_main", program=TESTS)
 passes("schedules=40", "--gtest_filter=exit.with_zero", program=TESTS)
 fails("schedules=40", "--gtest_filter=exit.with_a_code", why=r"ended inside main\(\) with exit code 4", program=TESTS)
 
+# A program that does not end after main().
+for check, name in ("schedules=40", "never_ends"), ("replay=main:d1:", "never_ends_busily"):
+    done = run(f"{check} patience=1", [name])
+    expect(name, done.returncode == 1 and "main() has ended, and the program has not" in done.stderr, done)
+
 # Test cases of Catch2 that call schedules(): the failing case shows the text, and the text repeats it.
 if CATCH2_TESTS:
     done = run(words=["right"], program=CATCH2_TESTS)

@@ -24,9 +24,8 @@ int sum_of_two(bool right) {
 }
 
 void explore(bool right) {
-    const auto r = pilfer::test::schedules(1'000, [right] {
-        pilfer::test::require(sum_of_two(right) == 2, "both additions count");
-    });
+    const auto r = pilfer::test::schedules(
+        1'000, [right] { pilfer::test::require(sum_of_two(right) == 2, "both additions count"); });
     INFO(r);
     CHECK(r.passed);
 }
