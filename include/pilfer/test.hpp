@@ -16,6 +16,7 @@
 #include <pilfer/detail/base/same_sanitizer.h>
 #include <pilfer/detail/base/test_point.hpp>
 #include <pilfer/test_atomic.hpp>
+#include <pilfer/test_atomic_ref.hpp>
 
 namespace pilfer {
 inline namespace v0 {

@@ -14,6 +14,9 @@ namespace pilfer {
 inline namespace v0 {
 namespace test {
 
+template <class T>
+class atomic_ref;
+
 /// A std::atomic at whose operations other tasks may go on. Every order is taken for sequentially consistent.
 /// Not here: overloads for volatile objects, and the free functions of std.
 template <class T>
@@ -23,6 +26,8 @@ class atomic {
     static constexpr bool counts = std::is_integral_v<T> && !std::is_same_v<T, bool>;
     static constexpr bool points = std::is_pointer_v<T> && std::is_object_v<std::remove_pointer_t<T>>;
     static constexpr bool adds = counts || std::is_floating_point_v<T> || points;
+    static constexpr bool steps = counts || points;
+    friend atomic_ref<T>;
 
 public:
     /// T.
@@ -64,15 +69,7 @@ public:
     /// a deadlock. Outside of an explored task: yields until then.
     void wait(T old, order = last) const noexcept {
         (void)at("begins to wait for an atomic");
-        for (;;) {
-            const T now = m_value.load();
-            if (std::memcmp(&now, &old, sizeof now) != 0) {
-                return;
-            }
-            if (!PILFER_TEST_WAIT(this)) {
-                pilfer::yield();
-            }
-        }
+        wait_at(this, m_value, old);
     }
     /// Wakes one wait(), by choice: std does not say which.
     void notify_one() noexcept {
@@ -114,13 +111,13 @@ public:
     /// The value.
     operator T() const noexcept { return load(); } // NOLINT(google-explicit-constructor): as std's
     /// Adds 1, and returns the new value.
-    T operator++() noexcept requires(counts || points) { return static_cast<T>(fetch_add(1) + 1); }
+    T operator++() noexcept requires steps { return static_cast<T>(fetch_add(1) + 1); }
     /// Adds 1, and returns the value before.
-    T operator++(int) noexcept requires(counts || points) { return fetch_add(1); }
+    T operator++(int) noexcept requires steps { return fetch_add(1); }
     /// Subtracts 1, and returns the new value.
-    T operator--() noexcept requires(counts || points) { return static_cast<T>(fetch_sub(1) - 1); }
+    T operator--() noexcept requires steps { return static_cast<T>(fetch_sub(1) - 1); }
     /// Subtracts 1, and returns the value before.
-    T operator--(int) noexcept requires(counts || points) { return fetch_sub(1); }
+    T operator--(int) noexcept requires steps { return fetch_sub(1); }
     /// Adds `by`, and returns the new value.
     T operator+=(difference_type by) noexcept requires adds { return static_cast<T>(fetch_add(by) + by); }
     /// Subtracts `by`, and returns the new value.
@@ -133,6 +130,18 @@ public:
     T operator^=(T bits) noexcept requires counts { return static_cast<T>(fetch_xor(bits) ^ bits); }
 
 private:
+    template <class Word>
+    static void wait_at([[maybe_unused]] const void* object, const Word& word, const T& old) noexcept {
+        for (;;) {
+            const T now = word.load();
+            if (std::memcmp(&now, &old, sizeof now) != 0) {
+                return;
+            }
+            if (!PILFER_TEST_WAIT(object)) {
+                pilfer::yield();
+            }
+        }
+    }
     [[nodiscard]] std::atomic<T>& at([[maybe_unused]] const char* what) const noexcept {
         PILFER_TEST_POINT(what, this);
         return m_value;

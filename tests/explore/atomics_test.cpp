@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <thread>
 #include <type_traits>
 
@@ -58,6 +59,17 @@ constexpr bool is_like_std =
 static_assert(is_like_std<int> && is_like_std<unsigned char> && is_like_std<char32_t>);
 static_assert(is_like_std<bool> && is_like_std<double> && is_like_std<pair>);
 static_assert(is_like_std<int*>);
+
+template <class T>
+constexpr bool is_ref_like_std =
+    has_add<pilfer::test::atomic_ref<T>> ==
+    has_add<std::atomic_ref<T>>&& has_increment<pilfer::test::atomic_ref<T>> ==
+    has_increment<std::atomic_ref<T>>&& has_bits<pilfer::test::atomic_ref<T>> ==
+    has_bits<std::atomic_ref<T>>&& pilfer::test::atomic_ref<T>::required_alignment ==
+    std::atomic_ref<T>::required_alignment;
+static_assert(is_ref_like_std<int> && is_ref_like_std<unsigned char>);
+static_assert(!has_add<pilfer::test::atomic_ref<bool>>);
+static_assert(is_ref_like_std<double> && is_ref_like_std<pair> && is_ref_like_std<int*>);
 static_assert(std::is_same_v<pilfer::test::atomic<int*>::difference_type, std::ptrdiff_t>);
 
 /// Calls f with an atomic of each kind, and compares what comes back.
@@ -69,6 +81,13 @@ void both(T first, F f) {
     EXPECT_EQ(f(mine), expected);
     EXPECT_EQ(mine.load(), right.load());
     EXPECT_EQ(mine.is_lock_free(), right.is_lock_free());
+    if constexpr (std::is_scalar_v<T>) { // for others clang++ needs libatomic, also by std::atomic_ref
+        alignas(std::atomic_ref<T>::required_alignment) T object(first);
+        const pilfer::test::atomic_ref<T> there(object);
+        EXPECT_EQ(f(there), expected);
+        EXPECT_EQ(there.load(), right.load());
+        EXPECT_EQ(there.is_lock_free(), std::atomic_ref<T>(object).is_lock_free());
+    }
 }
 
 TEST(test_atomic, computes_as_std) {
@@ -135,6 +154,55 @@ TEST(test_atomic, wait_ends_by_a_notification) {
         });
         EXPECT_TRUE(r) << r;
     }
+}
+
+TEST(test_atomic_ref, loses_an_update_between_two_steps) {
+    for (const bool right : {true, false}) {
+        const result r = schedules(1'000, {.strategy = strategy::exhaustive}, [right] {
+            int sum = 0;
+            const auto add = [&] {
+                const pilfer::test::atomic_ref<int> a(sum); // one for each task
+                if (right) {
+                    ++a;
+                } else {
+                    a = a + 1;
+                }
+            };
+            (void)pilfer::join(add, add);
+            require(sum == 2, "both additions count");
+        });
+        EXPECT_EQ(r.passed, right) << r;
+        EXPECT_TRUE(!right || r.complete) << r;
+        EXPECT_TRUE(right || r.trace.find("task 2 loads atomic 1") != std::string::npos) << r;
+    }
+}
+
+TEST(test_atomic_ref, references_to_an_object_share_waits) {
+    for (const bool notifies : {true, false}) {
+        const result r = schedules(1'000, [notifies] {
+            int stage = 0;
+            (void)pilfer::join([&] { pilfer::test::atomic_ref<int>(stage).wait(0); },
+                               [&] {
+                                   const pilfer::test::atomic_ref<int> a(stage);
+                                   a = 1;
+                                   if (notifies) {
+                                       a.notify_one();
+                                   }
+                               });
+        });
+        EXPECT_EQ(r.passed, notifies) << r;
+        EXPECT_TRUE(notifies || r.message.find("waits for a change of atomic 1") != std::string::npos) << r;
+    }
+}
+
+TEST(test_atomic_ref, weak_exchange_fails_by_choice) {
+    const result r = schedules(200, {.faults = 1}, [] {
+        int n = 3;
+        int expected = 3;
+        require(pilfer::test::atomic_ref<int>(n).compare_exchange_weak(expected, 4), "it exchanges");
+    });
+    ASSERT_FALSE(r.passed);
+    EXPECT_THAT(r.trace, HasSubstr("has a fault: a weak exchange of atomic 1"));
 }
 
 TEST(test_atomic, missing_notification_is_a_deadlock) {
