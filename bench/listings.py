@@ -2,8 +2,8 @@
 """Writes the listings of docs/fast-path.md: the instructions of a join and a spawn that nobody steals.
 
 bench/listings.py [--compilers g++,clang++-19]: callgrind counts each instruction of the programs of bench/instructions.py. A
-listing has those that run in at least half of the calls, in the order of their addresses, which count from the function's
-beginning. Names of members come from clang's layouts of the types.
+listing has those that run in at least a quarter of the calls (half of the calls are leaves, which fork nothing), in the order of their
+addresses, which count from the function's beginning. Names of members come from clang's layouts of the types.
 """
 import argparse
 import pathlib

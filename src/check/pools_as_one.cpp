@@ -32,10 +32,9 @@ const options* pools_as_one::settings(const pool& p) const noexcept {
     return at != m_all.end() ? &at->asked : nullptr;
 }
 
-/// A task does not know the pool that it was given to, so the end of a pool waits for the tasks of all pools.
-/// If one of these waits for what comes after this pool, it ends all the same. So it does if main() has
-/// called exit(). A usual pool that is destroyed because another task has called exit() does not wait: see
-/// pool::~pool().
+/// A task does not know its pool, so the end of a pool waits for the tasks of all pools.
+/// 1. Several pools, or main() has called exit(): the wait ends also if nothing can run any more.
+/// 2. Another task has called exit(): no wait. pool::~pool() does not wait for static pools either.
 void pools_as_one::drains() noexcept {
     interleaving* const x = explored_task();
     const bool exits = os::exit_has_begun();

@@ -99,17 +99,20 @@ private:
 /// Waits for the end of a child. False: after the end of main() it has slept or computed for `most`
 /// nanoseconds, and was ended. Before that it looks after itself. 0: waits for ever.
 [[nodiscard]] bool ends_in_time(int child, const ledger& book, std::uint64_t most, os::child_end& end) {
-    const std::uint64_t pause = std::clamp<std::uint64_t>(most / 8, 1'000'000, 1'000'000'000);
+    constexpr std::uint64_t a_second = 1'000'000'000;
+    const std::uint64_t pause =
+        most == 0 ? a_second : std::clamp<std::uint64_t>(most / 8, 1'000'000, a_second);
     std::uint64_t asleep = 0;
     std::uint64_t computed_before = 0;
+    bool was_over = false;
     while (!os::wait_for_child(child, pause, end)) {
         const std::uint64_t computed = os::cpu_ns_of_child(child);
-        if (most == 0 || !book.is_over()) {
+        if (most == 0 || !std::exchange(was_over, book.is_over())) {
             computed_before = computed;
             continue;
         }
         asleep += os::is_child_blocked(child) ? pause : 0;
-        if (asleep >= most || computed - computed_before >= most) {
+        if (asleep >= most || computed - std::min(computed_before, computed) >= most) {
             os::end_child(child);
             return false;
         }

@@ -75,10 +75,14 @@ int begin_child(bool hidden) noexcept {
     static const off_t at = lseek(STDIN_FILENO, 0, SEEK_CUR);
     std::fflush(nullptr);                // or the child would write it once more
     (void)std::signal(SIGCHLD, SIG_DFL); // else, where it is ignored, each child would seem to end with 0
-    // wait_for_child() takes this signal. It is blocked before the fork, so that it is not lost.
-    const sigset_t end = end_of_child();
-    sigset_t before;
-    (void)sigprocmask(SIG_BLOCK, &end, &before);
+    // wait_for_child() takes this signal. It is blocked before the fork, so that it is not lost. Only the
+    // first call finds the mask of the program.
+    static const sigset_t before = [] {
+        const sigset_t end = end_of_child();
+        sigset_t s;
+        (void)sigprocmask(SIG_BLOCK, &end, &s);
+        return s;
+    }();
     const pid_t child = fork();
     if (child != 0) {
         return static_cast<int>(child);

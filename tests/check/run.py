@@ -93,9 +93,15 @@ expect("a pipe at standard input is empty", run("schedules=2", ["reads"], text="
 passes("schedules=30", "--gtest_filter=*right", program=TESTS)
 fails("schedules=200", "--gtest_filter=*wrong", why=r"main\(\) has returned 1", program=TESTS)
 
+for name in "in_main", "with_zero":
+    done = run(words=["--gtest_list_tests", f"--gtest_filter=exit.{name}"], program=TESTS)
+    expect(f"exit.{name} is there", name in done.stdout, done)
 passes("schedules=40", "--gtest_filter=exit.in_main", program=TESTS)
 passes("schedules=40", "--gtest_filter=exit.with_zero", program=TESTS)
 fails("schedules=40", "--gtest_filter=exit.with_a_code", why=r"ended inside main\(\) with exit code 4", program=TESTS)
+
+# Each schedule begins with the program's own mask of signals.
+passes("schedules=3", "asks")
 
 # A program that does not end after main().
 for check, name in ("schedules=40", "never_ends"), ("replay=main:d1:", "never_ends_busily"):
