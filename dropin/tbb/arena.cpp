@@ -9,29 +9,20 @@ namespace tbb::detail::r1 {
 
 void task_queue::push(d1::task& t) {
     const guard held(m_lock);
-    if (m_first > m_tasks.size() / 2) {
-        m_tasks.erase(m_tasks.begin(), m_tasks.begin() + static_cast<std::ptrdiff_t>(m_first));
-        m_first = 0;
-    }
     m_tasks.push_back(&t);
     m_size.fetch_add(1, std::memory_order_seq_cst);
 }
 
 d1::task* task_queue::pop(std::intptr_t isolation) noexcept {
     const guard held(m_lock);
-    const auto first = m_tasks.begin() + static_cast<std::ptrdiff_t>(m_first);
-    const auto found = std::find_if(first, m_tasks.end(), [&](const d1::task* t) {
+    const auto found = std::find_if(m_tasks.begin(), m_tasks.end(), [&](const d1::task* t) {
         return isolation == 0 || task_accessor::isolation(*t) == isolation;
     });
     if (found == m_tasks.end()) {
         return nullptr;
     }
     d1::task* const t = *found;
-    if (found == first) {
-        ++m_first;
-    } else {
-        m_tasks.erase(found);
-    }
+    m_tasks.erase(found);
     m_size.fetch_sub(1, std::memory_order_relaxed);
     return t;
 }

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -27,26 +28,31 @@ public:
     std::exception_ptr error;
 };
 
-/// The words that a task keeps for the scheduler.
+/// The words that a task keeps for the scheduler. Atomic, because a task may be queued again while it runs.
 struct task_accessor {
     static void set(d1::task& t, d1::task_group_context& c, std::intptr_t isolation, d1::slot_id affinity,
                     d1::slot_id origin) noexcept {
-        t.m_reserved[0] = reinterpret_cast<std::uintptr_t>(&c);
-        t.m_reserved[1] = static_cast<std::uint64_t>(isolation);
-        t.m_reserved[2] = std::uint64_t{affinity} << 16 | origin;
+        word(t, 0).store(reinterpret_cast<std::uintptr_t>(&c), std::memory_order_relaxed);
+        word(t, 1).store(static_cast<std::uint64_t>(isolation), std::memory_order_relaxed);
+        word(t, 2).store(std::uint64_t{affinity} << 16 | origin, std::memory_order_relaxed);
     }
     static d1::task_group_context& context(const d1::task& t) noexcept {
-        return *reinterpret_cast<d1::task_group_context*>(t.m_reserved[0]);
+        return *reinterpret_cast<d1::task_group_context*>(word(t, 0).load(std::memory_order_relaxed));
     }
     static std::intptr_t isolation(const d1::task& t) noexcept {
-        return static_cast<std::intptr_t>(t.m_reserved[1]);
+        return static_cast<std::intptr_t>(word(t, 1).load(std::memory_order_relaxed));
     }
     static d1::slot_id affinity(const d1::task& t) noexcept {
-        return static_cast<d1::slot_id>(t.m_reserved[2] >> 16);
+        return static_cast<d1::slot_id>(word(t, 2).load(std::memory_order_relaxed) >> 16);
     }
     /// The slot that spawned it, or no_slot.
     static d1::slot_id origin(const d1::task& t) noexcept {
-        return static_cast<d1::slot_id>(t.m_reserved[2]);
+        return static_cast<d1::slot_id>(word(t, 2).load(std::memory_order_relaxed));
+    }
+
+private:
+    static std::atomic_ref<std::uint64_t> word(const d1::task& t, unsigned i) noexcept {
+        return std::atomic_ref(const_cast<std::uint64_t&>(t.m_reserved[i]));
     }
 };
 
@@ -91,13 +97,12 @@ public:
     [[nodiscard]] bool empty() const noexcept { return m_size.load(std::memory_order_seq_cst) == 0; }
     void forget_threads() noexcept {
         (void)m_lock.open_for_good();
-        m_size.store(m_tasks.size() - m_first, std::memory_order_relaxed); // a thread may have been between
+        m_size.store(m_tasks.size(), std::memory_order_relaxed); // a thread may have been between
     }
 
 private:
     short_lock m_lock;
-    std::vector<d1::task*> m_tasks;
-    std::size_t m_first = 0; // of m_tasks; those before it are gone
+    std::deque<d1::task*> m_tasks;
     std::atomic<std::size_t> m_size{0};
 };
 

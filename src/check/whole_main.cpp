@@ -111,7 +111,7 @@ private:
             computed_before = computed;
             continue;
         }
-        asleep += os::is_child_blocked(child) ? pause : 0;
+        asleep += os::is_blocked(static_cast<std::uint64_t>(child)) ? pause : 0; // its initial thread
         if (asleep >= most || computed - std::min(computed_before, computed) >= most) {
             os::end_child(child);
             return false;

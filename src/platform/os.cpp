@@ -332,17 +332,12 @@ bool make_nice(int value) noexcept {
 }
 
 bool is_blocked(std::uint64_t thread) noexcept {
-    char path[64];
-    std::snprintf(path, sizeof path, "/proc/self/task/%llu/stat", static_cast<unsigned long long>(thread));
-    return is_asleep(path);
-}
-
-bool is_asleep(const char* path) noexcept {
-    const int file = open(path, O_RDONLY | O_CLOEXEC);
+    char text[256]; // the wanted letter follows a number and a name of 15 characters
+    std::snprintf(text, sizeof text, "/proc/%llu/stat", static_cast<unsigned long long>(thread));
+    const int file = open(text, O_RDONLY | O_CLOEXEC);
     if (file < 0) {
         return false;
     }
-    char text[256]; // the wanted letter follows a number and a name of 15 characters
     const ssize_t got = read(file, text, sizeof text);
     close(file);
     const std::string_view line(text, got < 0 ? 0 : static_cast<std::size_t>(got));

@@ -99,10 +99,8 @@ void note_exit() noexcept;
 /// read.
 [[nodiscard]] std::uint64_t cpu_ns_of(std::uint64_t thread) noexcept;
 /// True if that thread sleeps and a signal could wake it (S): it neither runs nor waits for a CPU or a page.
-/// Reads a file: some 10 us.
+/// Reads a file: some 10 us. The number may also be that of another process: its initial thread.
 [[nodiscard]] bool is_blocked(std::uint64_t thread) noexcept;
-/// So by the path of the thread's state: "/proc/NUMBER/stat".
-[[nodiscard]] bool is_asleep(const char* path) noexcept;
 
 /// The text of an errno, which lives for ever, unlike the result of strerror(). Null: the system has no text.
 [[nodiscard]] const char* error_text(int error) noexcept;

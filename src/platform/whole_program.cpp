@@ -14,8 +14,6 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "platform/os.hpp"
-
 // C++ has no name for main() that can be called, and the linker none for these that is no reserved one.
 extern "C" {
 extern int pilfer_v0_main(int, char**, char**) __asm__("main") __attribute__((weak));
@@ -121,10 +119,6 @@ std::uint64_t cpu_ns_of_child(int child) noexcept {
         return 0;
     }
     return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(t.tv_nsec);
-}
-
-bool is_child_blocked(int child) noexcept {
-    return is_asleep(("/proc/" + std::to_string(child) + "/stat").c_str());
 }
 
 void end_child(int child) noexcept {

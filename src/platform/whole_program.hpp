@@ -47,8 +47,6 @@ struct child_end {
 [[nodiscard]] bool wait_for_child(int child, std::uint64_t most, child_end& end) noexcept;
 /// Nanoseconds of CPU time of all threads of a child that has not ended.
 [[nodiscard]] std::uint64_t cpu_ns_of_child(int child) noexcept;
-/// As is_blocked(), of the initial thread of a child.
-[[nodiscard]] bool is_child_blocked(int child) noexcept;
 /// Ends a child that has not ended.
 void end_child(int child) noexcept;
 /// "signal 11, Segmentation fault".

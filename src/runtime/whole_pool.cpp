@@ -26,7 +26,7 @@ namespace {
 }
 
 /// Frames that are bound to a thread go on here until the next sync() of `s`, which then comes home. Not
-/// instrumented: the stack of the owner goes on on this thread, and ThreadSanitizer knows no edge from here
+/// instrumented: the stack of the owner continues on this thread, and ThreadSanitizer knows no edge from here
 /// to what its frames write there later.
 PILFER_NO_SANITIZE void mark_bound(const activation* owner, scope_node& s) noexcept {
     if (owner->ctx->bound != nullptr) {

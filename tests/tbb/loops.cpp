@@ -27,31 +27,9 @@ TEST(tbb_loops, each_partitioner_covers_the_range) {
     EXPECT_TRUE(std::all_of(calls.begin(), calls.end(), [](const auto& n) { return n == 80; }));
 }
 
-using control = tbb::global_control;
-
-TEST(tbb_loops, a_part_for_a_slot_without_a_thread_runs) {
-    const control one(control::max_allowed_parallelism, 1);
-    tbb::task_arena arena(8);
-    std::atomic<int> calls{0};
-    const auto loop = [&] {
-        tbb::parallel_for(
-            0, 8, [&](int) { ++calls; }, tbb::static_partitioner());
-    };
-    arena.execute([&] {
-        loop();
-        tbb::this_task_arena::isolate(loop);
-        tbb::affinity_partitioner kept;
-        for (int round = 0; round < 10; ++round) {
-            tbb::parallel_for(
-                0, 100, [&](int) { ++calls; }, kept);
-        }
-    });
-    EXPECT_EQ(calls, 1016);
-}
-
-/// A thread that has used half of its stack takes no tasks of others any more.
-TEST(tbb_loops, a_part_for_a_slot_without_a_thread_runs_deep_in_the_stack) {
-    const control one(control::max_allowed_parallelism, 1);
+/// A thread that has used half of its stack takes no tasks of others any more, but its own.
+TEST(tbb_loops, own_parts_run_deep_in_the_stack) {
+    const tbb::global_control one(tbb::global_control::max_allowed_parallelism, 1);
     tbb::task_arena arena(4);
     long calls = 0;
     std::thread([&] {
