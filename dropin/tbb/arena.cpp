@@ -37,6 +37,7 @@ short_lock lock;
 chain<arena> all;
 } // namespace
 std::atomic<int> explicit_ones{0};
+std::atomic<int> of_threads{0};
 
 void add(arena& a) noexcept {
     const guard held(lock);
@@ -214,9 +215,11 @@ bool arena::has_work() noexcept {
     return false;
 }
 
-void arena::enqueue(d1::task& t) {
+void arena::enqueue(d1::task& t, bool needs_worker) {
     m_queued.push(t);
-    ask_for_worker(true);
+    if (needs_worker) {
+        ask_for_worker(true);
+    }
     advertise(0);
 }
 
@@ -597,7 +600,7 @@ int max_concurrency(const d1::task_arena_base* ta) {
         a = t != nullptr ? t->place : nullptr;
     }
     if (a != nullptr) {
-        return static_cast<int>(a->concurrency());
+        return static_cast<int>(a->concurrency()) + (a->is_lent_a_worker() ? 1 : 0);
     }
     return ta != nullptr && task_arena_impl::asked(*ta) == 1 ? 1 : static_cast<int>(workers::granted());
 }
@@ -607,13 +610,13 @@ void enqueue(d1::task& t, d1::task_group_context& c, d1::task_arena_base* ta) {
     arena& a = ta != nullptr ? *task_arena_impl::of(*ta) : *here.place;
     task_group_context_impl::bind(c, here);
     prepare(t, c);
-    a.enqueue(t);
+    a.enqueue(t, true);
 }
 
 void enqueue(d1::task& t, d1::task_arena_base* ta) {
     arena& a = ta != nullptr ? *task_arena_impl::of(*ta) : *thread_data::here().place;
     prepare(t, a.default_context());
-    a.enqueue(t);
+    a.enqueue(t, true);
 }
 
 void submit(d1::task& t, d1::task_group_context& c, arena* a, std::uintptr_t as_critical) {
@@ -627,7 +630,7 @@ void submit(d1::task& t, d1::task_group_context& c, arena* a, std::uintptr_t as_
     if (as_critical != 0) {
         a->enqueue_critical(t);
     } else {
-        a->enqueue(t);
+        a->enqueue(t, false); // a thread waits for the graph in `a`
     }
 }
 

@@ -142,6 +142,10 @@ public:
 
     [[nodiscard]] unsigned concurrency() const noexcept { return m_concurrency; }
     [[nodiscard]] unsigned reserved() const noexcept { return m_reserved; }
+    /// True while an arena of its caller alone has a worker, which a queued task needs.
+    [[nodiscard]] bool is_lent_a_worker() const noexcept {
+        return m_concurrency == 1 && m_reserved == 1 && m_jobs.load(std::memory_order_relaxed) != 0;
+    }
     [[nodiscard]] d1::task_group_context& default_context() noexcept { return m_default_context; }
     [[nodiscard]] slot& at(unsigned i) noexcept { return m_slots[i]; }
 
@@ -176,7 +180,8 @@ public:
         return m_jobs.load(std::memory_order_seq_cst) != 0 || has_work();
     }
 
-    void enqueue(d1::task& t);
+    /// `needs_worker`: a worker comes even if the arena has none. Otherwise a thread waits for the task.
+    void enqueue(d1::task& t, bool needs_worker);
     void enqueue_critical(d1::task& t);
     /// After a task of `isolation` was published: asks for a worker, and wakes a thread that sleeps here.
     void advertise(std::intptr_t isolation) noexcept {
@@ -345,6 +350,8 @@ public:
 
     void enter(arena& a, unsigned i);
     void leave();
+    /// Ends the use of the thread's own arena. The next call makes another one.
+    void leave_own_arena() noexcept;
     /// Half of a stack is for tasks that a waiting thread takes from others, and half for what these call.
     void limit_stack(const void* top, std::size_t bytes) noexcept {
         stack_limit = static_cast<const char*>(top) - bytes / 2;
@@ -518,6 +525,7 @@ void job_goes_on() noexcept;
 void set_allowed(unsigned n) noexcept;
 /// Ends the threads of the pool. The next submission makes new ones.
 void end();
+[[nodiscard]] bool have_pool() noexcept;
 } // namespace workers
 
 /// The arenas of the process.
@@ -528,6 +536,8 @@ void set_job_limits() noexcept;
 void set_job_limit(arena& a) noexcept;
 /// task_arena objects that are initialized.
 extern std::atomic<int> explicit_ones;
+/// Threads, but for jobs, that have an arena of their own.
+extern std::atomic<int> of_threads;
 } // namespace arenas
 
 /// Threads that sleep until a wait_context is released, or their arena has a task or a slot for them.

@@ -77,9 +77,7 @@ thread_data::thread_data() {
 }
 
 thread_data::~thread_data() {
-    if (place != nullptr) {
-        leave();
-    }
+    leave_own_arena();
     contexts->abandon();
     abandon_pool(*this);
 }
@@ -114,6 +112,7 @@ thread_data& thread_data::make_here() {
     auto* a = new arena(workers::granted(), 1, d1::task_arena_base::priority::normal);
     s_here->enter(*a, a->take_slot(false));
     a->remove_reference(); // the thread in it keeps it
+    arenas::of_threads.fetch_add(1, std::memory_order_seq_cst);
     return *s_here;
 }
 
@@ -130,9 +129,7 @@ thread_data& thread_data::take() {
 }
 
 void thread_data::give() noexcept {
-    if (place != nullptr) {
-        leave();
-    }
+    leave_own_arena();
     part = &thread_part::here(); // its stack may have begun on another thread
     m_next_spare = std::exchange(part->spare, this);
 }
@@ -188,6 +185,13 @@ void thread_data::leave() {
         a.ask_for_worker(true);
     }
     a.remove_reference();
+}
+
+void thread_data::leave_own_arena() noexcept {
+    if (place != nullptr) {
+        leave();
+        arenas::of_threads.fetch_sub(1, std::memory_order_seq_cst);
+    }
 }
 
 void thread_data::step_out(bool replaced, void (*wait)(void* on), void* on) {

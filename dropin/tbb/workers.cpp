@@ -236,6 +236,8 @@ void end() {
     }
 }
 
+bool have_pool() noexcept { return all().has_pool.load(std::memory_order_relaxed); }
+
 void forget_threads() noexcept {
     state& s = all();
     (void)s.lock.open_for_good();
@@ -359,12 +361,21 @@ void release_impl(d1::task_scheduler_handle& h) {
     h.m_ctl = nullptr;
 }
 
-/// Ends the pool's threads, unless a task runs on this thread, or a task_arena or another handle is active.
+/// Ends the pool's threads, unless the calling thread is inside a task or another arena, or anything else
+/// uses them: a task_arena, another handle, or another thread. If nothing has used them, there are none to
+/// end.
 bool finalize_impl(d1::task_scheduler_handle& h) {
     release_impl(h);
-    const thread_data* t = thread_data::if_there();
-    if (t != nullptr && (t->context != nullptr || t->is_worker || !t->is_outermost)) {
+    thread_data* const t = thread_data::if_there();
+    if (t != nullptr && (t->context != nullptr || t->is_worker || !t->is_outermost || t->stays != nullptr)) {
         return false;
+    }
+    if (!workers::have_pool() && arenas::explicit_ones.load() == 0 && arenas::of_threads.load() == 0) {
+        return true;
+    }
+    // First leave, then look: of several threads that do so the last one sees no other.
+    if (t != nullptr) {
+        t->leave_own_arena();
     }
     {
         controls& c = all_controls();
@@ -373,7 +384,7 @@ bool finalize_impl(d1::task_scheduler_handle& h) {
             return false;
         }
     }
-    if (arenas::explicit_ones.load(std::memory_order_acquire) != 0) {
+    if (arenas::explicit_ones.load() != 0 || arenas::of_threads.load() != 0) {
         return false;
     }
     workers::end();
@@ -412,7 +423,9 @@ void prepare_for_fork() noexcept {
         context_list::forget_all_threads();
         (void)all_controls().lock.open_for_good();
         arenas::forget_threads();
-        if (thread_data* t = thread_data::if_there()) {
+        thread_data* const t = thread_data::if_there();
+        arenas::of_threads.store(t != nullptr && t->place != nullptr && !t->is_worker ? 1 : 0);
+        if (t != nullptr) {
             t->forget_threads();
         }
     });

@@ -437,4 +437,14 @@ TEST(tbb_isolation, collaborative_call_once_calls_once) {
     EXPECT_EQ(calls, 1);
 }
 
+TEST(tbb_arenas, an_arena_of_one_counts_the_worker_of_a_queued_task) {
+    tbb::task_arena arena(1);
+    arena.initialize();
+    std::atomic<int> inside{0};
+    arena.enqueue([&] { inside = tbb::this_task_arena::max_concurrency(); });
+    EXPECT_TRUE(comes([&] { return inside != 0; }));
+    EXPECT_EQ(inside, 2);
+    EXPECT_TRUE(comes([&] { return arena.max_concurrency() == 1; })); // the worker has left
+}
+
 } // namespace

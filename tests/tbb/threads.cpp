@@ -273,6 +273,31 @@ TEST(tbb_control, finalize_ends_the_workers_and_new_ones_come) {
     g.run_and_wait([&] { EXPECT_THROW(tbb::finalize(inside), tbb::unsafe_wait); });
 }
 
+TEST(tbb_control, finalize_before_any_use_and_beside_a_thread_that_has_used_it) {
+    const auto another = [] {
+        bool is_ended = true;
+        std::thread([&] {
+            tbb::task_scheduler_handle handle{tbb::attach{}};
+            EXPECT_EQ(fib(10), 55);
+            is_ended = tbb::finalize(handle, std::nothrow);
+        }).join();
+        return is_ended;
+    };
+    EXPECT_EQ(fib(10), 55);
+    EXPECT_FALSE(another()); // this thread has used it, and has no handle
+    tbb::task_scheduler_handle used{tbb::attach{}};
+    EXPECT_TRUE(tbb::finalize(used, std::nothrow));
+    // Two handles and no use: nothing is left to end.
+    tbb::task_scheduler_handle first{tbb::attach{}};
+    tbb::task_scheduler_handle second{tbb::attach{}};
+    EXPECT_TRUE(tbb::finalize(first, std::nothrow));
+    EXPECT_EQ(fib(10), 55);
+    tbb::task_scheduler_handle third{tbb::attach{}};
+    EXPECT_FALSE(tbb::finalize(third, std::nothrow)); // `second`
+    EXPECT_TRUE(tbb::finalize(second, std::nothrow));
+    EXPECT_TRUE(another());
+}
+
 // --- threads, processes and errors -------------------------------------------------------------------------
 
 TEST(tbb_threads, finalize_beside_other_threads) {
