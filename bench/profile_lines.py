@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""profile_lines.py BEFORE AFTER [--rounds N] [--size SIZE]: what lines of the source cost a recording.
+"""profile_lines.py BEFORE AFTER [--rounds N] [--size SIZE]: what a recording costs in two versions.
 
 BEFORE and AFTER are build folders with the benchmark programs of uts, of two versions of the library. Each program records
-its work and span (PILFER_PROFILE), and in a second table its task graph, too. The figures are CPU times of whole runs, in
-which the two versions take turns; a ratio is that of their medians. Programs that read debug information are not found
+its work and span (PILFER_PROFILE), and then its task graph, too. The figures are CPU times of whole runs, in which the two
+versions and a run of AFTER that records nothing take turns; a ratio is that of AFTER's median to BEFORE's. Programs that read debug information are not found
 meanwhile: they run once for each file, at its end, and the last line says how long they take for this program.
 """
 import argparse
@@ -15,14 +15,16 @@ import sys
 import tempfile
 
 VARIANTS = ("pilfer_join", "pilfer_spawn", "pilfer_fork")
+NOTHING, FIGURES, GRAPH = "nothing", "work and span", "and the graph"
 REPEAT = 40  # in one process, whose beginning and end then matter little
 
 
-def cpu_seconds(build, variant, size, folder, graph, path=""):
+def cpu_seconds(build, variant, size, folder, recorded, path=""):
     program = os.path.join(build, "bench", "bin", f"bench-uts-{variant}")
-    environment = {**os.environ, "PILFER_PROFILE": os.path.join(folder, "profile"), "PILFER_WORKERS": "1",
-                   "PATH": path}
-    if graph:
+    environment = {**os.environ, "PILFER_WORKERS": "1", "PATH": path}
+    if recorded != NOTHING:
+        environment["PILFER_PROFILE"] = os.path.join(folder, "profile")
+    if recorded == GRAPH:
         environment["PILFER_PROFILE_GRAPH"] = os.path.join(folder, "graph")
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run([program, "--workers", "1", "--size", size, "--repeat", str(REPEAT)], env=environment, capture_output=True,
@@ -40,18 +42,19 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--size", default="tiny", choices=["tiny", "quick", "medium", "full", "large"])
     options = parser.parse_args()
-    print("| uts by | recorded | before, s | after, s | ratio |\n| --- | --- | ---: | ---: | ---: |")
+    print("| uts by | recorded | not recorded, s | before, s | after, s | ratio |\n| --- | --- | ---: | ---: | ---: | ---: |")
     with tempfile.TemporaryDirectory() as folder:
-        for graph in (False, True):
+        for recorded in (FIGURES, GRAPH):
             for variant in VARIANTS:
-                times = {options.before: [], options.after: []}
+                runs = [(options.after, NOTHING), (options.before, recorded), (options.after, recorded)]
+                times = [[] for _ in runs]
                 for i in range(options.rounds):
-                    for build in (options.before, options.after) if i % 2 == 0 else (options.after, options.before):
-                        times[build].append(cpu_seconds(build, variant, options.size, folder, graph))
-                before, after = (statistics.median(times[b]) for b in (options.before, options.after))
-                print(f"| {variant.removeprefix('pilfer_')} | {'and the graph' if graph else 'work and span'} | {before:.3f} | "
-                      f"{after:.3f} | {after / before:.3f} |", flush=True)
-        alone, read = (statistics.median(cpu_seconds(options.after, VARIANTS[0], "tiny", folder, False, path)
+                    for n in (0, 1, 2) if i % 2 == 0 else (2, 1, 0):
+                        times[n].append(cpu_seconds(runs[n][0], variant, options.size, folder, runs[n][1]))
+                plain, before, after = map(statistics.median, times)
+                print(f"| {variant.removeprefix('pilfer_')} | {recorded} | {plain:.3f} | {before:.3f} | {after:.3f} | "
+                      f"{after / before:.3f} |", flush=True)
+        alone, read = (statistics.median(cpu_seconds(options.after, VARIANTS[0], "tiny", folder, FIGURES, path)
                                          for _ in range(options.rounds)) for path in ("", os.environ["PATH"]))
         print(f"\nReading the lines at the end takes {1e3 * (read - alone):.0f} ms.")
 

@@ -63,6 +63,8 @@ public:
         }
         m_few[m_count++] = {place, ns, burden_ns};
     }
+    /// True if other chains may point to a part of this one.
+    [[nodiscard]] bool shares() const noexcept { return m_newest != nullptr; }
     template <class F>
     void each(F f) const {
         std::for_each(m_few.begin(), m_few.begin() + m_count, f);

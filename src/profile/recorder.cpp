@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cstring>
 #include <map>
+#include <mutex>
 #include <new>
 #include <ostream>
 #include <stdexcept>
@@ -49,33 +50,22 @@ void path::raise(const path& other) noexcept {
     tasks = std::max(tasks, other.tasks);
 }
 
-/// A task that runs or is suspended is referred to by a frame only, and without memory its end is no longer
-/// recorded. So each task is also in the list of all. From it the recorder ends those that are left.
-struct recorder::task {
-    explicit task(task** list) noexcept : next(std::exchange(*list, this)), place(list) {
-        if (next != nullptr) {
-            next->place = &next;
-        }
-    }
-    task(const task&) = delete;
-    task& operator=(const task&) = delete;
-    ~task() {
-        *place = next;
-        if (next != nullptr) {
-            next->place = place;
-        }
-    }
-    task* next;
-    task** place; // the pointer that points to this task
-    std::uint64_t number = 0;
-    key self = 0;
-    path longest;                 // up to the current strand
-    std::uint64_t strand_ns = 0;  // of that strand, so far
-    std::uint64_t split_from = 0; // the total work when this task began or its loop was split
-    trace::places::number forked_at = 0;
-    trace::places::number came_to = 0; // where the current strand began
-    line words;
+namespace {
+
+/// The worker's side of a section.
+template <class Section>
+class worker_inside {
+public:
+    explicit worker_inside(Section& s) noexcept : m_section(s) { m_section.enter(); }
+    worker_inside(const worker_inside&) = delete;
+    worker_inside& operator=(const worker_inside&) = delete;
+    ~worker_inside() { m_section.leave(); }
+
+private:
+    Section& m_section;
 };
+
+} // namespace
 
 /// Without memory for a record the rest of the program runs unrecorded: a profile is no reason to fail.
 template <class F>
@@ -90,22 +80,27 @@ void recorder::guarded(F f) noexcept {
     }
 }
 
-/// The clock is read first on the way in and last on the way out.
+/// The clock is read first on the way in and last on the way out, and not at all on the way in if it stands:
+/// a reading costs as much as the rest of a short event.
 template <class F>
 void recorder::on_worker(F f) noexcept {
-    const std::uint64_t now = os::ticks();
-    {
-        const std::lock_guard lock(m_mutex);
-        stop_clock(now);
-        guarded(f);
-        before_start();
-    }
+    const std::uint64_t now = stopping();
+    const worker_inside inside(m_section);
+    stop_clock(now);
+    guarded(f);
     start_clock();
 }
 
 mark::~mark() {
-    if (home != nullptr) {
-        const std::lock_guard lock(home->m_mutex); // chains share what only one thread may touch
+    // Chains share what only one thread at a time may touch.
+    if (home == nullptr || !end.longest.places.shares()) {
+        return;
+    }
+    if (home->m_worker.load(std::memory_order_relaxed) == std::this_thread::get_id()) {
+        const worker_inside inside(home->m_section);
+        end.longest.places = {};
+    } else {
+        const std::lock_guard lock(home->m_section);
         end.longest.places = {};
     }
 }
@@ -120,6 +115,7 @@ recorder::recorder(std::ostream* graph, burden costs, bool lines)
 
 recorder::~recorder() {
     m_waiting.clear();
+    m_ended.clear();
     m_outside.reset();
     while (m_tasks != nullptr) {
         const std::unique_ptr<task> left(m_tasks);
@@ -157,7 +153,7 @@ void recorder::calibrate() noexcept {
     const moment first;
     m_empty = first.took;
     for (unsigned i = 0; i < most_readings && os::now_ns() - first.ns < enough; ++i) {
-        start_clock();
+        m_began.store(os::ticks(), std::memory_order_relaxed);
         m_empty = std::min(m_empty, os::ticks() - m_began.load(std::memory_order_relaxed));
     }
     m_began.store(standing, std::memory_order_relaxed);
@@ -185,13 +181,22 @@ std::uint64_t recorder::off_cpu(std::uint64_t now) noexcept {
     return passed > used ? passed - used : 0;
 }
 
+/// The moment at which an event stops the clock; 0 if it stands already.
+std::uint64_t recorder::stopping() const noexcept {
+    return m_began.load(std::memory_order_relaxed) == standing ? 0 : os::ticks();
+}
+
 /// Ends a stretch. In a long stretch the thread may have lost its CPU. Then the thread's CPU clock says how
 /// much of the stretch it ran. That clock is a system call, ten times as long as a short strand. So it is not
 /// read each time, but often enough for clocks that run at different rates.
 void recorder::stop_clock(std::uint64_t now) noexcept {
-    const std::uint64_t began = m_began.exchange(standing, std::memory_order_relaxed);
+    if (now == 0) {
+        return;
+    }
+    const std::uint64_t began = m_began.load(std::memory_order_relaxed);
+    m_began.store(standing, std::memory_order_relaxed);
     m_stopped = now;
-    if (began == standing || m_running == nullptr || now <= began + m_empty) {
+    if (m_running == nullptr || now <= began + m_empty) {
         return;
     }
     const std::uint64_t stretch = now - began - m_empty;
@@ -204,14 +209,14 @@ void recorder::stop_clock(std::uint64_t now) noexcept {
 }
 
 /// If the CPU was lost while no task was on it, that time counts for no task.
-void recorder::before_start() noexcept {
-    const std::uint64_t now = os::ticks();
+void recorder::start_clock() noexcept {
+    std::uint64_t now = os::ticks();
     if (now - m_stopped > m_suspicious) {
         (void)off_cpu(now);
+        now = os::ticks();
     }
+    m_began.store(now, std::memory_order_relaxed);
 }
-
-void recorder::start_clock() noexcept { m_began.store(os::ticks(), std::memory_order_relaxed); }
 
 /// The stretch since the last fork, wait or begin counts for the task that computed it.
 void recorder::close_strand() {
@@ -290,8 +295,8 @@ recorder::task* recorder::add_child(std::unique_ptr<task>& slot, key self, code 
 }
 
 void recorder::pause() noexcept {
-    const std::uint64_t now = os::ticks();
-    const std::lock_guard lock(m_mutex);
+    const std::uint64_t now = stopping();
+    const worker_inside inside(m_section);
     stop_clock(now);
 }
 
@@ -315,7 +320,7 @@ void recorder::forked(key child, code runs, const spot& here) noexcept {
 
 void recorder::spawned(key rest, const void* spawner, const spot& here) noexcept {
     on_worker([&] {
-        if (m_running == nullptr || m_waiting.find(rest) != m_waiting.end()) {
+        if (m_running == nullptr || m_waiting.find(rest) != nullptr) {
             return;
         }
         close_strand();
@@ -337,38 +342,36 @@ void recorder::spawned(key rest, const void* spawner, const spot& here) noexcept
 
 void recorder::begun(key task_or_rest) noexcept {
     on_worker([&] {
-        const auto at = m_waiting.find(task_or_rest);
-        if (at != m_waiting.end()) {
-            m_running = at->second.release();
+        m_worker.store(std::this_thread::get_id(), std::memory_order_relaxed);
+        if (auto t = m_waiting.take(task_or_rest); t != nullptr) {
+            m_running = t.release();
             m_running->split_from = m_work.ns;
-            m_waiting.erase(at);
         }
     });
 }
 
 recorder::task* recorder::leave() noexcept {
-    const std::uint64_t now = os::ticks();
-    const std::lock_guard lock(m_mutex);
+    const std::uint64_t now = stopping();
+    const worker_inside inside(m_section);
     stop_clock(now);
     return std::exchange(m_running, nullptr);
 }
 
 void recorder::enter(task* t) noexcept {
-    {
-        const std::lock_guard lock(m_mutex);
-        m_running = t;
-        before_start();
-    }
+    const worker_inside inside(m_section);
+    m_running = t;
     start_clock();
 }
 
 /// Ends the running task, whose last strand is closed.
-void recorder::retire() {
-    const std::unique_ptr<task> t(std::exchange(m_running, nullptr));
+std::unique_ptr<recorder::task> recorder::retire() {
+    std::unique_ptr<task> t(std::exchange(m_running, nullptr));
     m_longest.raise(t->longest);
     if (m_graph != nullptr) {
         write_task(*m_graph, t->number, t->words);
+        t->words = {};
     }
+    return t;
 }
 
 void recorder::ended() noexcept {
@@ -377,11 +380,8 @@ void recorder::ended() noexcept {
             return; // as a child of its scope, a root or a future
         }
         close_strand();
-        task_end& end = m_ended[m_running->self];
-        m_longest.raise(m_running->longest);
-        end.longest = std::move(m_running->longest);
-        end.task = m_running->number;
-        retire();
+        auto& end = m_ended[m_running->self]; // may fail, so it comes first
+        end = retire();
     });
 }
 
@@ -396,7 +396,7 @@ void recorder::child_ended(key scope) noexcept {
         if (m_graph != nullptr) {
             all.tasks.push_back(m_running->number);
         }
-        retire();
+        (void)retire();
     });
 }
 
@@ -406,8 +406,8 @@ void recorder::root_ended() noexcept {
             return;
         }
         close_strand();
-        wait_over(*m_outside, {m_running->longest, m_running->number});
-        retire();
+        wait_over(*m_outside, m_running->longest, m_running->number);
+        (void)retire();
     });
 }
 
@@ -423,20 +423,20 @@ mark* recorder::fulfilled(key self) noexcept {
         // A task that could not be announced ran as a part of its maker, which is not over.
         if (m_running->self == self) {
             made->end.task = m_running->number;
-            retire();
+            (void)retire();
         }
-        made->home = shared_from_this(); // nothing fails from here on: its end takes the mutex
+        made->home = shared_from_this(); // nothing fails from here on: its end enters the section
         m = made.release();
     });
     return m;
 }
 
 /// `t` is resumed after the end of what it waited for, at its place.
-void recorder::wait_over(task& t, const task_end& end) {
+void recorder::wait_over(task& t, const path& end, std::uint64_t number) {
     const std::uint64_t resumption = &t != m_outside.get() ? m_burden.resume_ns : 0;
     const std::uint64_t before = t.longest.ns;
-    t.longest.raise(end.longest);
-    t.longest.burdened_ns = std::max(t.longest.burdened_ns, end.longest.burdened_ns + resumption);
+    t.longest.raise(end);
+    t.longest.burdened_ns = std::max(t.longest.burdened_ns, end.burdened_ns + resumption);
     if (m_lines) {
         m_at[t.came_to].waits += 1;
         if (t.longest.ns > before) {
@@ -444,40 +444,37 @@ void recorder::wait_over(task& t, const task_end& end) {
             t.longest.places.add(t.came_to, 0, resumption);
         }
     }
-    if (m_graph != nullptr && end.task != 0) {
-        t.words.waited(end.task);
+    if (m_graph != nullptr && number != 0) {
+        t.words.waited(number);
     }
 }
 
 void recorder::joined(key child, const spot& here) noexcept {
     on_worker([&] {
-        const auto at = m_ended.find(child);
-        if (at == m_ended.end()) {
+        const auto end = m_ended.take(child);
+        if (end == nullptr) {
             return;
         }
-        const task_end end = std::move(at->second);
-        m_ended.erase(at);
         task& t = behind_strand();
         comes_to(t, place_of(here, t));
-        wait_over(t, end);
+        wait_over(t, end->longest, end->number);
     });
 }
 
 /// `t` has waited for the children of `scope`.
 void recorder::wait_over(task& t, key scope, const spot* here) {
-    const auto at = m_scopes.find(scope);
-    if (at == m_scopes.end()) {
+    if (m_scopes.find(scope) == nullptr) {
         return;
     }
+    const children all = m_scopes.take(scope);
     if (&t == m_running) {
         close_strand();
         comes_to(t, place_of(*here, t));
     }
-    wait_over(t, task_end{at->second.longest, 0});
-    for (const std::uint64_t child : at->second.tasks) {
+    wait_over(t, all.longest, 0);
+    for (const std::uint64_t child : all.tasks) {
         t.words.waited(child);
     }
-    m_scopes.erase(at);
 }
 
 void recorder::synced(key scope, const spot& here) noexcept {
@@ -488,7 +485,7 @@ void recorder::got(const mark& m, const spot& here) noexcept {
     on_worker([&] {
         task& t = behind_strand();
         comes_to(t, place_of(here, t));
-        wait_over(t, m.end);
+        wait_over(t, m.end.longest, m.end.task);
     });
 }
 
@@ -497,18 +494,18 @@ void recorder::submitted(key child, code runs, const spot& here) noexcept {
 }
 
 void recorder::submitted_outside(key child, code runs, const spot& here) noexcept {
-    const std::lock_guard lock(m_mutex);
+    const std::lock_guard lock(m_section);
     guarded([&] { add_child(m_waiting[child], child, runs, *m_outside, here); });
 }
 
 void recorder::synced_outside(key scope) noexcept {
-    const std::lock_guard lock(m_mutex);
+    const std::lock_guard lock(m_section);
     guarded([&] { wait_over(*m_outside, scope, nullptr); });
 }
 
 void recorder::got_outside(const mark& m) noexcept {
-    const std::lock_guard lock(m_mutex);
-    guarded([&] { wait_over(*m_outside, m.end); });
+    const std::lock_guard lock(m_section);
+    guarded([&] { wait_over(*m_outside, m.end.longest, m.end.task); });
 }
 
 bool recorder::may_split() noexcept {
@@ -527,7 +524,7 @@ bool recorder::may_split() noexcept {
 }
 
 work_span recorder::figures() const noexcept {
-    const std::lock_guard lock(m_mutex);
+    const std::lock_guard lock(m_section);
     path span = m_longest;
     span.raise(m_outside->longest);
     work_span f;
@@ -568,7 +565,7 @@ void recorder::write_places() {
 }
 
 void recorder::write_lines(std::ostream& out) const {
-    const std::lock_guard lock(m_mutex);
+    const std::lock_guard lock(m_section);
     const auto& names = sources();
     struct row : place_figures {
         std::uint64_t chain_ns = 0;
@@ -616,7 +613,7 @@ void recorder::write_lines(std::ostream& out) const {
 }
 
 void recorder::finish() noexcept {
-    const std::lock_guard lock(m_mutex);
+    const std::lock_guard lock(m_section);
     guarded([&] {
         m_finished = true;
         if (m_graph != nullptr) {

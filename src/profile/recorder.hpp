@@ -9,14 +9,19 @@
 #include <cstdint>
 #include <iosfwd>
 #include <memory>
-#include <mutex>
+#include <thread>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
+#include <pilfer/detail/base/atom.hpp>
+#include <pilfer/detail/base/park.hpp>
 #include <pilfer/profile.hpp>
 
 #include "profile/chain.hpp"
 #include "profile/graph.hpp"
+#include "profile/section.hpp"
+#include "profile/table.hpp"
 #include "trace/places.hpp"
 
 namespace pilfer {
@@ -76,7 +81,34 @@ struct burden {
 
 class recorder : public std::enable_shared_from_this<recorder> {
 public:
-    struct task;
+    /// A task that runs or is suspended is referred to by a frame only, and without memory its end is no
+    /// longer recorded. So each task is also in the list of all. From it the recorder ends those that are
+    /// left.
+    struct task {
+        explicit task(task** list) noexcept : next(std::exchange(*list, this)), place(list) {
+            if (next != nullptr) {
+                next->place = &next;
+            }
+        }
+        task(const task&) = delete;
+        task& operator=(const task&) = delete;
+        ~task() {
+            *place = next;
+            if (next != nullptr) {
+                next->place = place;
+            }
+        }
+        task* next;
+        task** place; // the pointer that points to this task
+        std::uint64_t number = 0;
+        key self = 0;
+        path longest;                 // up to the current strand
+        std::uint64_t strand_ns = 0;  // of that strand, so far
+        std::uint64_t split_from = 0; // the total work when this task began or its loop was split
+        trace::places::number forked_at = 0;
+        trace::places::number came_to = 0; // where the current strand began
+        line words;
+    };
 
     /// `graph`: the stream for the task graph, or null; it outlives the recorder's use by tasks. `lines`:
     /// also by lines of the source. Cost: a millisecond, in which clocks are compared. Throws std::bad_alloc.
@@ -154,8 +186,8 @@ private:
         std::uint64_t waited_ns = 0; // if there were a worker for each task
     };
 
+    [[nodiscard]] std::uint64_t stopping() const noexcept;
     void stop_clock(std::uint64_t now) noexcept;
-    void before_start() noexcept;
     void start_clock() noexcept;
     void close_strand();
     [[nodiscard]] task& running() noexcept;
@@ -167,9 +199,9 @@ private:
     void write_functions();
     void write_places();
     [[nodiscard]] const std::vector<trace::source_place>& sources() const;
-    void wait_over(task& t, const task_end& end);
+    void wait_over(task& t, const path& end, std::uint64_t number);
     void wait_over(task& t, key scope, const spot* here);
-    void retire();
+    std::unique_ptr<task> retire();
     void calibrate() noexcept;
     [[nodiscard]] std::uint64_t ns_of(std::uint64_t ticks) const noexcept;
     [[nodiscard]] std::uint64_t off_cpu(std::uint64_t now) noexcept;
@@ -178,8 +210,9 @@ private:
     static constexpr double suspicious_ns = 20'000; // several switches of the system's
     static constexpr double often_ns = 1'000'000;
 
-    mutable std::mutex
-        m_mutex; // everything below; ThreadSanitizer treats the contexts of one thread as different threads
+    mutable section<detail::std_atom, detail::futex_park> m_section{
+        !detail::heavy_fence_reaches_all()}; // of everything below
+    std::atomic<std::thread::id> m_worker{}; // the thread that enters it
     const burden m_burden;
     std::ostream* m_graph;
     double m_ns_per_tick = 1;
@@ -197,10 +230,10 @@ private:
     task* m_running = nullptr; // owned here alone while it runs
     path m_work;               // sums, not a chain
     path m_longest;
-    std::uint64_t m_made = 1;                                 // numbers given to tasks; 0 is the outside
-    std::unordered_map<key, std::unique_ptr<task>> m_waiting; // announced, submitted, continuations
-    std::unordered_map<key, task_end> m_ended;                // awaited by their key
-    std::unordered_map<key, children> m_scopes;
+    std::uint64_t m_made = 1;               // numbers given to tasks; 0 is the outside
+    table<std::unique_ptr<task>> m_waiting; // announced, submitted, continuations
+    table<std::unique_ptr<task>> m_ended;   // awaited by their key
+    table<children> m_scopes;
     std::unordered_map<code, std::uint64_t> m_functions; // numbers from 1; for the graph only
     const bool m_lines;
     trace::places m_places;

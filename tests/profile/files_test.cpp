@@ -8,6 +8,7 @@
 #include <sstream>
 #include <string>
 #include <system_error>
+#include <thread>
 #include <vector>
 
 #include "profile/graph_file.hpp"
@@ -112,6 +113,50 @@ TEST_F(profile_files, the_graph_has_the_printed_work_and_span) {
     EXPECT_EQ(graph.work(), figures.at("work_ns").get<std::uint64_t>());
     EXPECT_EQ(graph.span(), figures.at("span_ns").get<std::uint64_t>());
     EXPECT_GT(graph.work(), 0U);
+}
+
+/// Six joins, at lines of their own: more places than a chain keeps in itself.
+void join_at_six_lines() {
+    (void)pilfer::join([] {}, [] {});
+    (void)pilfer::join([] {}, [] {});
+    (void)pilfer::join([] {}, [] {});
+    (void)pilfer::join([] {}, [] {});
+    (void)pilfer::join([] {}, [] {});
+    (void)pilfer::join([] {}, [] {});
+}
+
+TEST_F(profile_files, nothing_is_lost_while_threads_outside_submit_and_wait_at_once) {
+    constexpr unsigned threads = 4;
+    constexpr unsigned rounds = 20;
+    const folder here;
+    with_environment({{"PILFER_PROFILE", here.at("p")}, {"PILFER_PROFILE_GRAPH", here.at("g")}}, [] {
+        pilfer::pool pool;
+        std::vector<std::thread> outside;
+        for (unsigned i = 0; i < threads; ++i) {
+            outside.emplace_back([&pool] {
+                for (unsigned round = 0; round < rounds; ++round) {
+                    auto f = pool.async(join_at_six_lines); // its record ends on this thread
+                    pool.run([] { (void)fib_join(5); });
+                    auto inner = pool.run([] { return pilfer::async(join_at_six_lines); });
+                    f.get();
+                    inner.get();
+                    (void)pool.profile();
+                }
+            });
+        }
+        for (std::thread& t : outside) {
+            t.join();
+        }
+    });
+    const auto figures = here.json("p");
+    EXPECT_EQ(figures.at("complete"), true);
+    EXPECT_EQ(figures.at("tasks"), threads * rounds * (7 + 8 + 8)) << "fib(5) forks 7 times";
+    EXPECT_EQ(figures.at("strands"), threads * rounds * (19 + 22 + 21))
+        << "3 for each join, 1 for each task, 1 for async";
+    const graph_file graph(here.text("g"));
+    EXPECT_EQ(graph.tasks.size(), graph.end);
+    EXPECT_EQ(graph.work(), figures.at("work_ns").get<std::uint64_t>());
+    EXPECT_EQ(graph.span(), figures.at("span_ns").get<std::uint64_t>());
 }
 
 TEST_F(profile_files, every_pool_writes_files_of_its_own) {

@@ -1,0 +1,86 @@
+// Keeps the events of the one worker apart from the calls of other threads.
+//
+// The worker enters several times for each task; another thread only for a submission, for the end of its
+// wait and for the figures. So the worker takes no lock. It marks that it is inside, then looks if another
+// thread wants in. That thread takes the lock, says so, and waits until the mark is gone. One of the two sees
+// the other: Dekker's handshake with an asymmetric fence, as in `leases` (src/objects). The edges are in
+// README.md.
+#pragma once
+
+#include <cstdint>
+
+#include <pilfer/detail/base/atom.hpp>
+#include <pilfer/detail/base/platform.hpp>
+#include <pilfer/detail/base/raw_lock.hpp>
+#include <pilfer/detail/base/sanitizer.hpp>
+
+namespace pilfer {
+inline namespace v0 {
+namespace profile {
+
+using detail::acq;
+using detail::rel;
+using detail::rlx;
+
+/// `Park`: as for `raw_lock`. Sections do not nest.
+template <class Atom, class Park>
+class section {
+public:
+    /// `fence`: heavy fences do not reach the worker.
+    explicit section(bool fence) noexcept : m_fence(fence) {}
+
+    // -- the worker
+    void enter() noexcept {
+        m_inside.store(1, rlx);
+        if (m_fence) {
+            Atom::fence_sc();
+        }
+        Atom::light_fence();                        // profile.E1
+        if (m_wanted.load(acq) != 0) [[unlikely]] { // profile.E3
+            enter_after_others();
+        }
+        detail::san::acquire(this); // ThreadSanitizer treats the contexts of one thread as different threads
+    }
+    void leave() noexcept {
+        detail::san::release(this);
+        m_inside.store(0, rel); // profile.E2
+    }
+
+    // -- any other thread; the worker too, outside of its section
+    /// Cost: a heavy fence.
+    void lock() noexcept {
+        m_lock.lock();
+        m_wanted.store(1, rlx);
+        Atom::heavy_fence();                                         // profile.E1
+        for (unsigned round = 0; m_inside.load(acq) != 0; ++round) { // profile.E2
+            Atom::relax(round);
+        }
+        detail::san::acquire(this);
+    }
+    void unlock() noexcept {
+        detail::san::release(this);
+        m_wanted.store(0, rel); // profile.E3
+        m_lock.unlock();
+    }
+
+private:
+    template <class T>
+    using atomic = typename Atom::template atomic<T>;
+
+    /// The next thread that wants in takes the lock after this, so it sees the mark.
+    PILFER_NOINLINE void enter_after_others() noexcept {
+        m_inside.store(0, rel); // profile.E2
+        m_lock.lock();
+        m_inside.store(1, rlx);
+        m_lock.unlock();
+    }
+
+    const bool m_fence;
+    atomic<std::uint32_t> m_inside{0};
+    atomic<std::uint32_t> m_wanted{0};
+    detail::raw_lock<Atom, Park> m_lock;
+};
+
+} // namespace profile
+} // namespace v0
+} // namespace pilfer
