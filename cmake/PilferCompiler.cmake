@@ -51,6 +51,8 @@ function(pilfer_own_target target)
     if(PILFER_WERROR)
         target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:C,CXX>:-Werror>)
     endif()
+    # Also where tests include headers of src/. Public headers have no probes.
+    target_compile_definitions(${target} PRIVATE $<$<BOOL:${PILFER_USDT}>:PILFER_USDT>)
     if(PILFER_HAS_STACK_CLASH_PROTECTION)
         target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:C,CXX>:-fstack-clash-protection>)
     endif()

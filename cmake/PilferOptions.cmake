@@ -12,6 +12,8 @@ option(PILFER_PORTABLE "Switch stacks by ucontext instead of assembly: slow, for
 option(PILFER_CHECKED "Check the library's invariants at run time: exact counts, states, sums at a pool's end" OFF)
 set(PILFER_HWLOC AUTO CACHE STRING "Read the topology by hwloc: AUTO (where it is there), ON or OFF")
 set_property(CACHE PILFER_HWLOC PROPERTY STRINGS AUTO ON OFF)
+set(PILFER_USDT AUTO CACHE STRING "Probes for tracers of the system: AUTO (where <sys/sdt.h> is there), ON or OFF")
+set_property(CACHE PILFER_USDT PROPERTY STRINGS AUTO ON OFF)
 set(PILFER_CLUSTER AUTO CACHE STRING "Build pilfer::cluster, for several machines: AUTO (at top level, where MPI is there), ON or OFF")
 set_property(CACHE PILFER_CLUSTER PROPERTY STRINGS AUTO ON OFF)
 option(PILFER_RACE "Build pilfer::race, which finds determinacy races, where the processor allows it" ON)

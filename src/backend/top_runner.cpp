@@ -26,10 +26,10 @@ bool top_runner::help_on_top() noexcept {
     // worker has a stack to start them.
     for (unsigned k = 1; k < m_team.size(); ++k) {
         if (const task_word stolen = help_other((m_worker.index + k) % m_team.size())) {
-            m_worker.count.run_stolen.add();
-            m_worker.count.tasks_stolen.add();
+            const unsigned victim = (m_worker.index + k) % m_team.size();
+            m_worker.stole(victim, 1);
             m_worker.count.no_context.add();
-            m_worker.log.note_run(trace::what::top_stolen, stolen, (m_worker.index + k) % m_team.size());
+            m_worker.log.note_run(trace::what::top_stolen, stolen, victim);
             run_on_top(stolen);
             return true;
         }

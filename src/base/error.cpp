@@ -8,6 +8,8 @@
 
 #include "base/write.hpp"
 
+#include "base/probe.hpp"
+
 namespace pilfer {
 inline namespace v0 {
 
@@ -51,6 +53,7 @@ std::exception_ptr caught_error() noexcept {
             "another language has left it\n");
         std::abort();
     }
+    PILFER_PROBE0(exception);
     return error;
 }
 

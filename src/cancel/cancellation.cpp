@@ -4,6 +4,7 @@
 #include <memory>
 #include <utility>
 
+#include "base/probe.hpp"
 #include "worker/team.hpp"
 
 namespace pilfer {
@@ -104,6 +105,7 @@ void cancellation::forget_all() noexcept {
 }
 
 void cancellation::request(scope_node& s, branch_protocol<std_atom>* branch) noexcept {
+    PILFER_PROBE1(cancel, &s);
     stop_request* mine = nullptr;
     cancelled_nodes.request(s.head().cancel_state, each_trip, [&] { mine = stop_waits(s); });
     if (branch != nullptr) {

@@ -9,6 +9,7 @@
 
 #include "backend/helping.hpp"
 #include "backend/make.hpp"
+#include "base/probe.hpp"
 #include "context/overflow.hpp"
 #include "observe/checks.hpp"
 #include "platform/cpus.hpp"
@@ -86,6 +87,7 @@ whole_pool::whole_pool(const options& checked, const paths& files, const options
     registry::add(*this);
     cancellation::add(m_cancels);
     start_governor();
+    PILFER_PROBE2(pool_start, static_cast<pool_core*>(this), size());
 }
 
 whole_pool::~whole_pool() {
@@ -162,6 +164,7 @@ void whole_pool::end_once() {
     PILFER_CHAOS_POINT(close);
     m_alarms.drop_alarms(false);
     stop_threads();
+    PILFER_PROBE1(pool_stop, static_cast<pool_core*>(this));
     m_io.sweep();
     m_over.store(true, rel);
     m_joined = true;

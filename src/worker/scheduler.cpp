@@ -1,6 +1,7 @@
 // The loop of one worker: what to look at next, and how tasks are entered and left.
 #include "worker/scheduler.hpp"
 
+#include "base/probe.hpp"
 #include "deque/rings.hpp"
 #include "memory/numbers.hpp"
 #include "worker/team.hpp"
@@ -162,6 +163,18 @@ bool scheduler::resume_one() noexcept {
     }
     resume_found(n, trace::what::resume_any);
     return true;
+}
+
+void scheduler::woke(unsigned i) noexcept {
+    count.wakes.add();
+    log.note(trace::what::wake, i);
+    PILFER_PROBE2(wake, index, i);
+}
+
+void scheduler::stole(unsigned victim, std::int64_t tasks) noexcept {
+    count.run_stolen.add();
+    count.tasks_stolen.add(static_cast<std::uint64_t>(tasks));
+    PILFER_PROBE3(steal, index, victim, tasks);
 }
 
 void scheduler::resume_found(submission_queue<std_atom>::node* n, trace::what how) noexcept {

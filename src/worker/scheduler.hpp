@@ -122,11 +122,11 @@ public:
     /// The level of the running task. A stolen task has the level of the task that its victim ran last.
     [[nodiscard]] priority level() const noexcept { return m_level; }
     void set_level(priority level) noexcept { m_level = level; }
+    // Each has a probe. They are not inlined, because perf takes one place for a name.
     /// Worker `i` was woken by this one.
-    void woke(unsigned i) noexcept {
-        count.wakes.add();
-        log.note(trace::what::wake, i);
-    }
+    PILFER_NOINLINE void woke(unsigned i) noexcept;
+    /// `tasks` tasks were taken from the deque of worker `victim`, and one of them runs next.
+    PILFER_NOINLINE void stole(unsigned victim, std::int64_t tasks) noexcept;
 
     alignas(line_bytes) tally count;
     outstanding_counts<std_atom> outstanding;

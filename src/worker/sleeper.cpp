@@ -1,5 +1,6 @@
 #include "worker/sleeper.hpp"
 
+#include "base/probe.hpp"
 #include "platform/os.hpp"
 #include "worker/team.hpp"
 
@@ -103,8 +104,7 @@ void sleeper::retire() noexcept {
     if (leaves_tasks || m_worker.anything_queued()) {
         m_team.wakes.notify_any();
     }
-    m_worker.count.sleeps.add();
-    m_worker.log.note_slice(trace::what::sleep);
+    note_park();
     rest_plan plan;
     plan.retires = true;
     const auto called = [this] {
@@ -117,7 +117,7 @@ void sleeper::retire() noexcept {
         plan.begins = false;
     };
     const auto how = m_team.idle().park(m_worker.index, called, rest);
-    m_worker.log.note(trace::what::awake);
+    note_unpark();
     m_token = m_token || how == team::pool_sleepers::outcome::woken;
 }
 
@@ -138,6 +138,17 @@ bool sleeper::looks_again() noexcept {
     m_team.watch().stays_awake(m_worker);
     os::give_way();
     return true;
+}
+
+void sleeper::note_park() noexcept {
+    m_worker.count.sleeps.add();
+    m_worker.log.note_slice(trace::what::sleep);
+    PILFER_PROBE1(park, m_worker.index);
+}
+
+void sleeper::note_unpark() noexcept {
+    m_worker.log.note(trace::what::awake);
+    PILFER_PROBE1(unpark, m_worker.index);
 }
 
 void sleeper::sleep() noexcept {
@@ -178,8 +189,7 @@ void sleeper::sleep() noexcept {
             }
         }
     };
-    m_worker.count.sleeps.add();
-    m_worker.log.note_slice(trace::what::sleep);
+    note_park();
     rest_plan plan;
     const auto rest = [&](std::atomic<std::uint32_t>& state) {
         const in_activity resting(m_worker.current_activity, activity::resting);
@@ -207,7 +217,7 @@ void sleeper::sleep() noexcept {
                    (m_worker.guest != nullptr && m_worker.guest->is_stirred());
         },
         rest);
-    m_worker.log.note(trace::what::awake);
+    note_unpark();
     // A token outlives a scan that found something: only found_work() settles it.
     m_token = m_token || how == sleepers_type::outcome::woken;
 }

@@ -41,6 +41,8 @@ public:
 
 private:
     void make(rest_plan& plan) noexcept;
+    PILFER_NOINLINE void note_park() noexcept;
+    PILFER_NOINLINE void note_unpark() noexcept;
     static void rest_on(std::atomic<std::uint32_t>& state, std::uint64_t ns) noexcept;
 
     scheduler& m_worker;

@@ -3,6 +3,7 @@
 #include <pilfer/detail/context/held_lock.hpp>
 #include <pilfer/detail/task/bound_frames.hpp>
 
+#include "base/probe.hpp"
 #include "context/switch.hpp"
 #include "worker/team.hpp"
 
@@ -181,6 +182,7 @@ void switcher::suspend_here(suspension& s) noexcept {
     m_worker.count.suspends.add();
     PILFER_CHAOS_POINT(leave);
     m_worker.log.note_wait(s.why != nullptr ? s.why->what : nullptr, s.object, s.act->ctx);
+    PILFER_PROBE4(suspend, m_worker.index, s.act->ctx, s.why != nullptr ? s.why->what : nullptr, s.object);
     if (m_team.size() > 1 && !s.share_deferred) {
         m_worker.marks.mark_suspending(s.act);
     }
@@ -197,6 +199,7 @@ void switcher::suspend_here(suspension& s) noexcept {
     s.act->ctx->change(context_state::suspended, context_state::running);
     scheduler::of(now).set_level(s.level);
     scheduler::of(now).count.resumes.add();
+    PILFER_PROBE2(resume, now->index, s.act->ctx);
     scheduler::of(now).backend().task_returns(scheduler::of(now), left);
     PILFER_CHAOS_POINT(leave);
     if (const worker* const home = bound_frames::home_of(*s.act->ctx); home != nullptr && home != now) {

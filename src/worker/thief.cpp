@@ -103,8 +103,7 @@ void thief::run_theft(task_word task, unsigned victim, std::int64_t tasks) noexc
     m_chooser.succeeded(victim);
     m_worker.set_level(m_team.at(victim).level());
     m_worker.resting.found_work(victim);
-    m_worker.count.run_stolen.add();
-    m_worker.count.tasks_stolen.add(static_cast<std::uint64_t>(tasks));
+    m_worker.stole(victim, tasks);
     m_worker.log.note_run(trace::what::run_stolen, task, victim, static_cast<std::uint32_t>(tasks));
     if (m_team.settings().balance.steal.what == steal_amount::rule::adaptive &&
         m_worker.deque.owner().has_room()) {
