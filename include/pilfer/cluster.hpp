@@ -49,8 +49,9 @@ struct rank_stats {
 
 /// Runs both tasks, and returns both results as a pair; void gives std::monostate. An idle rank may take the
 /// second task; then the calling task is suspended until the result has come. Without other ranks it is
-/// pilfer::join. Throws remote_error if a task throws, after both have ended. Source: lifelines (Saraswat and
-/// others, "Lifeline-based global load balancing", PPoPP 2011).
+/// pilfer::join. Throws remote_error if a task throws, after both have ended. If the first task throws or the
+/// caller is cancelled, the second one is dropped, or cancelled wherever it runs. Source: lifelines (Saraswat
+/// and others, "Lifeline-based global load balancing", PPoPP 2011).
 template <class A, class B>
 PILFER_ALWAYS_INLINE auto join(const A& a, const B& b) {
     return detail::fork_branches(
@@ -155,6 +156,7 @@ public:
     [[nodiscard]] std::vector<rank_stats> stats() const;
 
 private:
+    friend struct detail::session_access;
     static constexpr std::uint64_t pieces = 8192; // of a range, at most
     template <class I>
     [[nodiscard]] static I at(I first, std::uint64_t i) {

@@ -44,6 +44,13 @@ public:
     /// Parcels of start() that have ended since the last call.
     [[nodiscard]] virtual std::vector<finished> take_finished() = 0;
 
+    /// Tickets of parcels whose results are not wanted any longer, since the last call. Their results are
+    /// still awaited.
+    [[nodiscard]] virtual std::vector<parcel_result> take_unwanted() = 0;
+    /// A rank wants the result of its parcel no longer: here, on the way here, or elsewhere. Ends the parcel
+    /// soon if it is or comes here.
+    virtual void drop(std::uint32_t origin, std::uint64_t ticket) = 0;
+
     /// The bounds that tasks of this rank have made better since the last call.
     [[nodiscard]] virtual std::vector<parcel_result> take_bounds() = 0;
     /// A bound as another rank knows it.

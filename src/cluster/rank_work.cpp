@@ -18,6 +18,7 @@ namespace {
 /// Of one description or result. MPI counts the bytes of a message by an int.
 constexpr std::size_t most_bytes = std::size_t{1} << 30;
 constexpr std::size_t most_text = 4096;
+constexpr const char* text_of_stopped = "the task was stopped";
 
 [[nodiscard]] std::vector<std::byte> bytes_of(const char* text) {
     const auto* begin = reinterpret_cast<const std::byte*>(text);
@@ -31,7 +32,9 @@ class rank_work::foreign_branch final : public shared_branch {
 public:
     foreign_branch(cluster_task& type, parcel&& p) : shared_branch(type), content(std::move(p)) {}
     void write(cluster::archive&) const override {} // its description has been written: see content
+    [[nodiscard]] name parcel_name() const noexcept { return {content.origin, content.ticket}; }
     parcel content;
+    scope* running = nullptr; // under m_lock
 };
 
 rank_work::rank_work(pool& p, std::uint32_t rank, doorbell* waker)
@@ -64,10 +67,14 @@ parcel_result rank_work::result_of(F&& f) const noexcept {
         r.bytes = bytes_of(e.what());
     } catch (const stopped&) {
         r.rank = m_rank;
-        r.bytes = bytes_of("the task was stopped");
+        r.bytes = bytes_of(text_of_stopped);
     }
     r.failed = 1;
     return r;
+}
+
+parcel_result rank_work::end_of_stopped() const {
+    return {.rank = m_rank, .failed = 1, .bytes = bytes_of(text_of_stopped)};
 }
 
 template <class F>
@@ -76,21 +83,19 @@ parcel_result rank_work::cancellable_result_of(F&& f) noexcept {
         nullptr) { // ranks never give up, and a scope may have to wait for a worker at its end
         return result_of(f);
     }
-    parcel_result r;
-    r.rank = m_rank;
-    r.failed = 1; // a child of a cancelled scope never starts
+    parcel_result r = end_of_stopped(); // a child of a cancelled scope never starts
     scope task;
     {
         const std::lock_guard hold(m_lock);
         if (m_given_up) {
             task.cancel();
         }
-        m_scopes.push_back(&task);
+        m_root_scope = &task;
     }
     task.spawn([&] { r = result_of(f); });
     task.sync();
     const std::lock_guard hold(m_lock);
-    std::erase(m_scopes, &task);
+    m_root_scope = nullptr;
     return r;
 }
 
@@ -98,8 +103,13 @@ void rank_work::give_up(const std::string& why) {
     {
         const std::lock_guard hold(m_lock);
         m_given_up = true;
-        for (scope* s : m_scopes) {
-            s->cancel();
+        if (m_root_scope != nullptr) {
+            m_root_scope->cancel();
+        }
+        for (const auto& [parcel, b] : m_guests) {
+            if (b->running != nullptr) {
+                b->running->cancel();
+            }
         }
     }
     for (const auto& [ticket, b] : std::exchange(m_shipped, {})) {
@@ -155,6 +165,10 @@ std::vector<parcel> rank_work::take_oldest(std::size_t most) {
     std::vector<parcel> parcels;
     for (shared_branch* b : m_bag.take_half(most)) {
         if (auto* foreign = dynamic_cast<foreign_branch*>(b)) {
+            {
+                const std::lock_guard hold(m_lock);
+                m_guests.erase(foreign->parcel_name());
+            }
             parcels.push_back(std::move(foreign->content));
             foreign->ends({});
             continue;
@@ -182,23 +196,24 @@ std::vector<parcel> rank_work::take_oldest(std::size_t most) {
 void rank_work::start(parcel&& p) {
     m_bell->idle.store(false, rlx);
     cluster_task* type = cluster_tasks().at(p.task);
-    auto* b = new foreign_branch(*type, std::move(p));
+    auto owner = std::make_unique<foreign_branch>(*type, std::move(p));
+    {
+        const std::lock_guard hold(m_lock);
+        if (m_unwanted.erase(owner->parcel_name()) != 0) {
+            m_finished.push_back({.origin = owner->content.origin, .result = end_of_stopped()});
+            m_finished.back().result.ticket = owner->content.ticket;
+            return;
+        }
+        m_guests.emplace(owner->parcel_name(), owner.get());
+    }
+    foreign_branch* b = owner.release();
     m_bag.put(*b);
     m_open.fetch_add(1, rlx);
     submit([this, b] { run(b); });
 }
 
 void rank_work::run(foreign_branch* b) noexcept {
-    if (m_bag.take_back(*b)) {
-        const parcel& p = b->content;
-        parcel_result r = cancellable_result_of([&](cluster::archive& out) {
-            cluster::archive in(p.description);
-            b->type().run(in, out);
-        });
-        r.ticket = p.ticket;
-        const std::lock_guard hold(m_lock);
-        m_finished.push_back({.origin = p.origin, .result = std::move(r)});
-    } else {
+    if (!run_cancellable(*b) && b->is_shipped()) {
         b->wait_to_the_end(); // until its content has been moved away
     }
     delete b;
@@ -208,6 +223,73 @@ void rank_work::run(foreign_branch* b) noexcept {
     ends_task();
 }
 
+bool rank_work::run_cancellable(foreign_branch& b) noexcept {
+    scope task;
+    {
+        const std::lock_guard hold(m_lock); // drop() finds it waiting, or its scope
+        if (!m_bag.take_back(b)) {
+            return false;
+        }
+        b.running = &task;
+        if (m_given_up) {
+            task.cancel();
+        }
+    }
+    bool ended = false;
+    const auto ends = [&](parcel_result&& r) {
+        const std::lock_guard hold(m_lock);
+        b.running = nullptr; // drop() does not see the scope after this
+        end_guest(b.parcel_name(), std::move(r));
+        ended = true;
+    };
+    // The child sends its result, because the scope may have to wait for a worker at its end.
+    task.spawn([&] {
+        ends(result_of([&](cluster::archive& out) {
+            cluster::archive in(b.content.description);
+            b.type().run(in, out);
+        }));
+    });
+    task.sync();
+    if (!ended) { // a child of a cancelled scope never starts
+        ends(end_of_stopped());
+    }
+    return true;
+}
+
+void rank_work::end_guest(const name& parcel, parcel_result&& r) {
+    m_guests.erase(parcel);
+    r.ticket = parcel.second;
+    m_finished.push_back({.origin = parcel.first, .result = std::move(r)});
+}
+
+std::vector<parcel_result> rank_work::take_unwanted() {
+    std::vector<parcel_result> tickets;
+    if (m_bag.take_unwanted()) {
+        for (const auto& [ticket, b] : m_shipped) {
+            if (b->take_unwanted()) {
+                tickets.push_back({.ticket = ticket});
+            }
+        }
+    }
+    return tickets;
+}
+
+void rank_work::drop(std::uint32_t origin, std::uint64_t ticket) {
+    const std::lock_guard hold(m_lock);
+    const name parcel{origin, ticket};
+    const auto at = m_guests.find(parcel);
+    if (at == m_guests.end()) {
+        m_unwanted.insert(parcel); // it may still come here
+        return;
+    }
+    foreign_branch& b = *at->second;
+    if (b.running != nullptr) {
+        b.running->cancel();
+    } else if (m_bag.take_back(b)) { // run() finds it gone
+        end_guest(parcel, end_of_stopped());
+    }
+}
+
 void rank_work::complete(parcel_result&& r) {
     const auto at = m_shipped.find(r.ticket);
     if (at == m_shipped.end()) {
@@ -215,6 +297,10 @@ void rank_work::complete(parcel_result&& r) {
     }
     shared_branch* b = at->second;
     m_shipped.erase(at);
+    {
+        const std::lock_guard hold(m_lock);
+        m_unwanted.erase({m_rank, r.ticket}); // it does not come back
+    }
     b->ends({.bytes = std::move(r.bytes), .rank = r.rank, .failed = r.failed != 0});
 }
 

@@ -4,9 +4,12 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include <pilfer/cluster.hpp>
@@ -42,6 +45,8 @@ public:
     void start(parcel&& p) override;
     void complete(parcel_result&& r) override;
     [[nodiscard]] std::vector<finished> take_finished() override;
+    [[nodiscard]] std::vector<parcel_result> take_unwanted() override;
+    void drop(std::uint32_t origin, std::uint64_t ticket) override;
     [[nodiscard]] std::vector<parcel_result> take_bounds() override;
     void learn_bound(const parcel_result& r) override;
     [[nodiscard]] std::vector<parcel_result> take_parts() override;
@@ -64,6 +69,7 @@ public:
 
 private:
     class foreign_branch;
+    using name = std::pair<std::uint32_t, std::uint64_t>; // of a parcel: its origin and its ticket
     /// The words that a look touches. Other tasks of the pool may keep it waiting beyond the end of the run.
     struct bell {
         std::atomic<bool> idle{false};    // a worker had nothing better to do than to look
@@ -78,6 +84,11 @@ private:
     template <class F>
     void submit(F f);
     void run(foreign_branch* b) noexcept;
+    /// False if the branch does not wait here any longer.
+    [[nodiscard]] bool run_cancellable(foreign_branch& b) noexcept;
+    /// Under the lock: the parcel has ended here.
+    void end_guest(const name& parcel, parcel_result&& r);
+    [[nodiscard]] parcel_result end_of_stopped() const;
     /// result_of(f), unless give_up() has been called or is called meanwhile; it needs a waker.
     template <class F>
     [[nodiscard]] parcel_result cancellable_result_of(F&& f) noexcept;
@@ -104,9 +115,12 @@ private:
     std::shared_ptr<bell> m_bell = std::make_shared<bell>();
 
     raw_lock<std_atom, futex_park> m_lock;
-    std::vector<finished> m_finished; // under the lock
-    std::vector<scope*> m_scopes;     // under the lock: of tasks that give_up() cancels
-    bool m_given_up = false;          // under the lock
+    // All under the lock:
+    std::vector<finished> m_finished;
+    std::map<name, foreign_branch*> m_guests; // that wait or run
+    std::set<name> m_unwanted;                // dropped parcels that were not here
+    scope* m_root_scope = nullptr;            // that give_up() cancels
+    bool m_given_up = false;
 };
 
 } // namespace detail

@@ -55,7 +55,8 @@ message decode(std::span<const std::byte> bytes, const wire_limits& limits) {
         require(p.task < limits.tasks, "a task that this program does not have");
     }
     require(m.results.empty() || m.kind == message_kind::results || m.kind == message_kind::done ||
-                m.kind == message_kind::bounds || m.kind == message_kind::parts,
+                m.kind == message_kind::bounds || m.kind == message_kind::parts ||
+                m.kind == message_kind::drop,
             "results in a message that has none");
     require(m.kind != message_kind::done || m.results.size() == 1, "an end without one result");
     for (const parcel_result& r : m.results) {
@@ -65,6 +66,8 @@ message decode(std::span<const std::byte> bytes, const wire_limits& limits) {
             require(r.ticket < limits.bounds, "a bound that this program does not have");
             require(r.bytes.size() == bound_bytes && r.failed == 0, "a bound that is no value");
         }
+        require(m.kind != message_kind::drop || (r.bytes.empty() && r.failed == 0),
+                "a result that is dropped");
     }
     return m;
 }

@@ -44,6 +44,7 @@ bool balancer::step(std::uint64_t now) {
         note_hunger(false, now);
         return settle() || moved;
     }
+    moved |= send_drops();
     moved |= send_finished();
     moved |= feed_sleepers();
     moved |= ask(now);
@@ -137,6 +138,11 @@ void balancer::handle(unsigned from, message&& m, std::uint64_t now) {
             m_work.keep_part(std::move(r));
         }
         return;
+    case message_kind::drop: // also after the end, when it finds nothing
+        for (const parcel_result& r : m.results) {
+            m_work.drop(from, r.ticket);
+        }
+        return;
     }
 }
 
@@ -188,6 +194,23 @@ bool balancer::send_finished() {
         for (parcel_result& r : m.results) { // a task that came back
             m_work.complete(std::move(r));
         }
+    }
+    return true;
+}
+
+/// To all ranks, because a parcel may be anywhere.
+bool balancer::send_drops() {
+    const message m{.kind = message_kind::drop, .results = m_work.take_unwanted()};
+    if (m.results.empty()) {
+        return false;
+    }
+    for (unsigned to = 0; to < m_transport.size(); ++to) {
+        if (to != m_transport.rank()) {
+            send(to, m);
+        }
+    }
+    for (const parcel_result& r : m.results) { // a task that came back
+        m_work.drop(m_transport.rank(), r.ticket);
     }
     return true;
 }

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "cluster/local_work.hpp"
+#include "cluster/transport.hpp"
 #include "cluster/wire.hpp"
-#include "engines/transport.hpp"
 
 namespace pilfer {
 inline namespace v0 {
@@ -52,6 +52,7 @@ private:
     bool send_finished();
     bool send_bounds();
     bool send_parts();
+    bool send_drops();
     bool feed_sleepers();
     bool ask(std::uint64_t now);
     void note_hunger(bool hungry, std::uint64_t now);

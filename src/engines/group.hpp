@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "engines/transport.hpp"
+#include "cluster/transport.hpp"
 
 namespace pilfer {
 inline namespace v0 {

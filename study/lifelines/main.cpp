@@ -167,6 +167,8 @@ public:
         ends(f);
     }
     [[nodiscard]] std::vector<finished> take_finished() override { return std::exchange(m_finished, {}); }
+    [[nodiscard]] std::vector<parcel_result> take_unwanted() override { return {}; }
+    void drop(std::uint32_t, std::uint64_t) override {}
     [[nodiscard]] std::vector<parcel_result> take_bounds() override { return {}; }
     void learn_bound(const parcel_result&) override {}
     [[nodiscard]] std::vector<parcel_result> take_parts() override { return {}; }

@@ -48,6 +48,33 @@ TEST(balancing, result_is_exact_for_every_order_of_messages) {
     EXPECT_GT(moved, 1000u) << "nothing was balanced";
 }
 
+TEST(balancing, endless_work_ends_when_its_parent_wants_it_no_longer) {
+    std::uint64_t moved = 0;
+    for (const unsigned ranks : {2u, 3u, 5u, 8u}) {
+        for (unsigned round = 0; round < 12; ++round) {
+            simulated::cluster all(ranks, round * 100 + ranks,
+                                   round % 3 == 0 ? 0 : (round % 3 == 1 ? 5 : 100));
+            all.works[0]->start_root({.depth = 4, .state = round, .is_endless = true});
+            for (unsigned n = 0; n < 20 + round * 50; ++n) {
+                all.step();
+            }
+            ASSERT_FALSE(all.is_over());
+            all.works[0]->cancel_root();
+            std::uint64_t steps = 0;
+            while (!all.is_over() && ++steps < 20'000) {
+                all.step();
+            }
+            ASSERT_TRUE(all.is_over()) << ranks << " ranks, round " << round;
+            EXPECT_TRUE(all.net.is_empty()) << "a message would be received in the next run";
+            for (unsigned r = 0; r < ranks; ++r) {
+                EXPECT_TRUE(all.works[r]->is_empty()) << "rank " << r;
+                moved += all.balancers[0]->tallies()[r].stats.tasks_in;
+            }
+        }
+    }
+    EXPECT_GT(moved, 1000u) << "nothing was elsewhere";
+}
+
 TEST(pace, sleeps_are_a_part_of_the_time_without_motion) {
     for (const bool busy : {false, true}) {
         pilfer::detail::pace looks;

@@ -10,7 +10,9 @@
 #include <vector>
 
 #include <pilfer/cluster.hpp>
+#include <pilfer/event.hpp>
 #include <pilfer/parallel/for_each.hpp>
+#include <pilfer/yield.hpp>
 
 #include "cluster/journal_file.hpp"
 #include "cluster/rank_work.hpp"
@@ -271,6 +273,24 @@ struct one_rank {
         archive in(work.root().bytes);
         return in.take<R>();
     }
+    /// The results of take_finished(), once there are some.
+    std::vector<pilfer::detail::local_work::finished> take_finished() {
+        std::vector<pilfer::detail::local_work::finished> all;
+        while (all.empty()) {
+            all = work.take_finished();
+        }
+        return all;
+    }
+    /// The ticket of the one branch that its parent wants no longer.
+    std::uint64_t take_unwanted() {
+        std::vector<pilfer::detail::parcel_result> all;
+        while (all.empty()) {
+            all = work.take_unwanted();
+        }
+        EXPECT_EQ(all.size(), 1u);
+        EXPECT_TRUE(work.take_unwanted().empty()) << "once";
+        return all[0].ticket;
+    }
     /// Takes what is offered, once there is something.
     std::vector<pilfer::detail::parcel> take() {
         std::vector<pilfer::detail::parcel> parcels;
@@ -359,6 +379,7 @@ TEST(answer, parent_that_throws_waits_for_the_branch_that_is_elsewhere) {
     r.start(offers{1});
     auto parcels = r.take();
     left.open();
+    EXPECT_EQ(r.take_unwanted(), parcels[0].ticket);
     (void)r.pool.run([] { return 0; });
     EXPECT_FALSE(r.work.is_root_done()) << "its frame is known elsewhere";
     r.work.complete({.ticket = parcels[0].ticket});
@@ -366,6 +387,37 @@ TEST(answer, parent_that_throws_waits_for_the_branch_that_is_elsewhere) {
     }
     EXPECT_EQ(r.work.root().failed, 1);
     EXPECT_EQ(r.work.root().bytes.size(), 4u) << "left";
+}
+
+/// Waits inside of a scope until the test cancels it.
+std::atomic<bool> cancels_now{false};
+struct cancelled_offers {
+    int operator()() const {
+        pilfer::scope s;
+        s.fork([] { (void)offers{0}(); });
+        while (!cancels_now) {
+            pilfer::yield();
+        }
+        s.cancel();
+        s.sync();
+        return 3;
+    }
+};
+PILFER_CLUSTER_TASK(cancelled_offers);
+
+TEST(answer, cancelled_parent_wants_no_result) {
+    one_rank r(3);
+    hold left;
+    cancels_now = false;
+    r.start(cancelled_offers{});
+    auto parcels = r.take();
+    left.open();
+    EXPECT_TRUE(r.work.take_unwanted().empty());
+    cancels_now = true;
+    EXPECT_EQ(r.take_unwanted(), parcels[0].ticket);
+    EXPECT_FALSE(r.work.is_root_done());
+    r.work.complete({.ticket = parcels[0].ticket, .failed = 1});
+    EXPECT_EQ(r.result<int>(), 3);
 }
 
 TEST(answer, branch_that_nobody_took_runs_here) {
@@ -400,6 +452,150 @@ pilfer::detail::parcel parcel_of(const fib& f, std::uint64_t ticket) {
             .task = pilfer::detail::entry_of<fib>().number,
             .ticket = ticket,
             .description = std::move(out.bytes())};
+}
+
+template <class T>
+pilfer::detail::parcel guest_of(const T& task, std::uint64_t ticket) {
+    archive out;
+    out.put(task);
+    return {.origin = 2,
+            .task = pilfer::detail::entry_of<T>().number,
+            .ticket = ticket,
+            .description = std::move(out.bytes())};
+}
+
+/// Ends only if it is cancelled: 0 by itself, 1 by a wait.
+std::atomic<bool> loop_began{false};
+struct endless_guest {
+    int kind;
+    int operator()() const {
+        loop_began = true;
+        while (kind == 0 && !pilfer::cancelled()) {
+        }
+        if (kind == 1) {
+            pilfer::event never;
+            never.wait();
+        }
+        return 5;
+    }
+};
+PILFER_CLUSTER_TASK(endless_guest);
+
+void expect_stopped(const pilfer::detail::local_work::finished& f, std::uint64_t ticket) {
+    EXPECT_EQ(f.origin, 2u);
+    EXPECT_EQ(f.result.ticket, ticket);
+    EXPECT_EQ(f.result.failed, 1);
+    const std::string text(reinterpret_cast<const char*>(f.result.bytes.data()), f.result.bytes.size());
+    EXPECT_EQ(text, "the task was stopped");
+}
+
+TEST(dropped_guests, end_while_they_run) {
+    one_rank r(2);
+    for (const int kind : {0, 1}) {
+        loop_began = false;
+        r.work.start(guest_of(endless_guest{kind}, 7));
+        while (!loop_began) {
+            std::this_thread::yield();
+        }
+        r.work.drop(1, 7); // of another origin
+        r.work.drop(2, 8);
+        EXPECT_TRUE(r.work.take_finished().empty());
+        r.work.drop(2, 7);
+        const auto ended = r.take_finished();
+        ASSERT_EQ(ended.size(), 1u);
+        if (kind == 0) {
+            archive in(ended[0].result.bytes);
+            EXPECT_EQ(in.take<int>(), 5) << "it did not look at anything that throws";
+        } else {
+            expect_stopped(ended[0], 7);
+        }
+    }
+}
+
+TEST(dropped_guests, never_begin_if_they_wait) {
+    one_rank r;
+    std::atomic<bool> open{false};
+    r.pool.submit([&] {
+        while (!open) {
+        }
+    });
+    loop_began = false;
+    r.work.start(guest_of(endless_guest{0}, 7));
+    r.work.drop(2, 7);
+    const auto ended = r.take_finished(); // the only worker is busy
+    ASSERT_EQ(ended.size(), 1u);
+    expect_stopped(ended[0], 7);
+    EXPECT_EQ(r.work.available(), 0u);
+    r.work.drop(2, 7); // nothing is here
+    open = true;
+    (void)r.pool.run([] { return 0; });
+    EXPECT_FALSE(loop_began);
+    EXPECT_TRUE(r.work.take_finished().empty()) << "one result";
+}
+
+TEST(dropped_guests, may_come_after_they_were_dropped) {
+    one_rank r;
+    r.work.drop(2, 7);
+    loop_began = false;
+    r.work.start(guest_of(endless_guest{0}, 7));
+    const auto ended = r.take_finished();
+    ASSERT_EQ(ended.size(), 1u);
+    expect_stopped(ended[0], 7);
+    EXPECT_FALSE(r.work.has_guests());
+    r.work.start(parcel_of({10}, 8));
+    EXPECT_EQ(r.take_finished()[0].result.failed, 0) << "another parcel runs";
+    EXPECT_FALSE(loop_began);
+}
+
+TEST(dropped_guests, end_if_the_run_has_been_given_up) {
+    one_rank r;
+    loop_began = false;
+    r.work.give_up("no reason");
+    r.work.start(guest_of(endless_guest{0}, 7));
+    expect_stopped(r.take_finished()[0], 7);
+    EXPECT_FALSE(loop_began);
+}
+
+TEST(dropped_guests, have_one_result_whenever_the_drop_comes) {
+    one_rank r(2);
+    constexpr std::uint64_t many = 300;
+    std::vector<int> results(many + 1);
+    const auto count = [&] {
+        for (const auto& f : r.work.take_finished()) {
+            ++results.at(f.result.ticket);
+        }
+    };
+    for (std::uint64_t t = 1; t <= many; ++t) {
+        r.work.start(guest_of(endless_guest{static_cast<int>(t % 2)}, t));
+        for (std::uint64_t wait = 0; wait < t % 7 * 20; ++wait) {
+            (void)r.work.available();
+        }
+        r.work.drop(2, t);
+        count();
+    }
+    while (r.work.has_guests()) {
+        count();
+    }
+    count();
+    EXPECT_EQ(std::ranges::count(results, 1), static_cast<std::ptrdiff_t>(many));
+    EXPECT_EQ(results[0], 0);
+}
+
+TEST(dropped_guests, drop_their_own_branches) {
+    one_rank r;
+    hold left;
+    r.work.start(guest_of(offers{0}, 7));
+    auto parcels = r.take();
+    while (parcels[0].origin == 2) { // the guest itself, which had not begun
+        r.work.start(std::move(parcels[0]));
+        parcels = r.take();
+    }
+    left.open();
+    r.work.drop(2, 7);
+    EXPECT_EQ(r.take_unwanted(), parcels[0].ticket);
+    EXPECT_TRUE(r.work.take_finished().empty()) << "it waits for its branch";
+    r.work.complete({.ticket = parcels[0].ticket, .failed = 1});
+    expect_stopped(r.take_finished()[0], 7);
 }
 
 TEST(guests, run_and_answer_their_origin) {

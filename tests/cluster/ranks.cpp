@@ -236,6 +236,28 @@ void throwing(cluster::session& s) {
     expect("exceptions that came from other ranks", elsewhere > 0, true);
 }
 
+/// A branch that fails ends its endless siblings on other ranks. Each rank has one worker.
+void cancelling(cluster::session& s) {
+    const auto text_of = [](const auto& f) {
+        try {
+            f();
+        } catch (const cluster::remote_error& e) {
+            return std::string(e.what());
+        }
+        return std::string("no error");
+    };
+    for (int i = 0; i < 3; ++i) {
+        expect("the error of a join", text_of([&] { (void)s.run(fails_beside_endless{i}); }),
+               "the first branch fails");
+        expect("a run after a cancelled one", s.run(fib{5}), 5);
+        const auto element = [](int k) { return k == 0 ? failing{}() : endless_leaves{0}(); };
+        expect("the error of a reduction",
+               text_of([&] { (void)s.map_reduce(0, 2 + i * 4, 0, element, std::plus<>{}); }),
+               "the first branch fails");
+    }
+    expect("a run after all", s.run(fib{18}), 2584);
+}
+
 /// Leaves a task in the pool that keeps all workers until the run is over.
 std::atomic<bool> run_is_over{false};
 cluster::session* only_session = nullptr;
@@ -325,6 +347,8 @@ int main(int argc, char** argv) {
             journaled(s, argv[2], argc > 4 ? std::atol(argv[3]) : 0, argc > 4 ? std::atoi(argv[4]) : 0);
         } else if (mode == "throwing") {
             throwing(s);
+        } else if (mode == "cancelling") {
+            cancelling(s);
         } else if (mode == "misuse") {
             misuse(s);
         } else if (mode == "killed") {

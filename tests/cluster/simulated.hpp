@@ -114,12 +114,16 @@ private:
 struct node {
     std::uint32_t depth;
     std::uint64_t state;
+    bool is_endless = false; // has 3 children; those of depth 0 never end by themselves
 
     [[nodiscard]] unsigned children() const {
+        if (is_endless) {
+            return depth == 0 ? 0 : 3;
+        }
         return depth == 0 ? 0 : static_cast<unsigned>((state >> 20) % 5);
     }
     [[nodiscard]] node child(unsigned i) const {
-        return {depth - 1, (state + i + 1) * 0x9e37'79b9'7f4a'7c15u};
+        return {depth - 1, (state + i + 1) * 0x9e37'79b9'7f4a'7c15u, is_endless};
     }
     [[nodiscard]] std::uint64_t count() const {
         std::uint64_t sum = 1;
@@ -145,6 +149,10 @@ public:
         frame* f = m_waiting.back();
         m_waiting.pop_back();
         ++nodes_run;
+        if (f->what.is_endless && f->what.depth == 0) {
+            m_waiting.push_front(f);
+            return root_done;
+        }
         m_parts.push_back({.ticket = nodes_run});
         if (m_offers != nullptr && f->what.state % 2 == 0) {
             best = ++*m_offers;
@@ -152,6 +160,7 @@ public:
         f->pending = f->what.children();
         for (unsigned i = f->pending; i-- != 0;) {
             m_waiting.push_back(make(f->what.child(i), f));
+            f->children.push_back(m_waiting.back());
         }
         f->sum = 1;
         end_if_complete(f);
@@ -183,6 +192,11 @@ public:
         return taken;
     }
     void start(detail::parcel&& p) override {
+        if (m_dropped.erase({p.origin, p.ticket}) != 0) {
+            m_finished.push_back(
+                {.origin = p.origin, .result = {.ticket = p.ticket, .bytes = bytes_of(std::uint64_t{0})}});
+            return;
+        }
         archive in(p.description);
         frame* f = make(in.take<node>(), nullptr);
         f->is_guest = true;
@@ -203,6 +217,26 @@ public:
         end_if_complete(f);
     }
     std::vector<finished> take_finished() override { return std::exchange(m_finished, {}); }
+
+    /// Ends all that is below the root, here or elsewhere.
+    void cancel_root() {
+        for (const auto& [pointer, f] : m_frames) {
+            if (f->parent == nullptr && !f->is_guest) {
+                cancel(pointer);
+                return;
+            }
+        }
+    }
+    std::vector<detail::parcel_result> take_unwanted() override { return std::exchange(m_unwanted, {}); }
+    void drop(std::uint32_t origin, std::uint64_t ticket) override {
+        for (const auto& [pointer, f] : m_frames) {
+            if (f->is_guest && f->origin == origin && f->ticket == ticket) {
+                cancel(pointer);
+                return;
+            }
+        }
+        m_dropped.insert({origin, ticket});
+    }
 
     std::vector<detail::parcel_result> take_bounds() override {
         if (best == m_known) {
@@ -248,7 +282,28 @@ private:
         bool is_guest = false;
         std::uint32_t origin = 0;
         std::uint64_t ticket = 0;
+        std::vector<frame*> children{}; // some may have ended
     };
+    /// Ends a frame that waits here. The others end after their children.
+    void cancel(frame* f) {
+        if (const auto at = std::find(m_waiting.begin(), m_waiting.end(), f); at != m_waiting.end()) {
+            m_waiting.erase(at);
+            f->pending = 0;
+            end_if_complete(f);
+            return;
+        }
+        for (const auto& [ticket, shipped] : m_shipped) {
+            if (shipped == f) {
+                m_unwanted.push_back({.ticket = ticket});
+                return;
+            }
+        }
+        for (frame* const child : std::vector<frame*>(f->children)) {
+            if (m_frames.contains(child) && child->parent == f) {
+                cancel(child);
+            }
+        }
+    }
     frame* make(const node& what, frame* parent) {
         auto f = std::make_unique<frame>(frame{what, parent});
         frame* const p = f.get();
@@ -285,6 +340,8 @@ private:
     std::uint64_t m_last_ticket = 0;
     std::vector<finished> m_finished;
     std::vector<detail::parcel_result> m_parts;
+    std::vector<detail::parcel_result> m_unwanted;
+    std::set<std::pair<std::uint32_t, std::uint64_t>> m_dropped; // parcels that may still come
 };
 
 /// All ranks of a run.

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <pilfer/cluster.hpp>
+#include <pilfer/yield.hpp>
 
 #include "bench/common/uts.hpp"
 
@@ -240,6 +241,40 @@ struct heard_elsewhere {
     }
 };
 PILFER_CLUSTER_TASK(heard_elsewhere);
+
+/// A tree of leaves that end only if they are cancelled. Each says that it has begun, and lets other tasks of
+/// its worker run: one of them may be on its way to the branch that has to be cancelled.
+struct endless_leaves {
+    int depth;
+    int operator()() const {
+        if (depth == 0) {
+            (void)largest.improve(4711);
+            while (!pilfer::cancelled()) {
+                pilfer::yield();
+            }
+            return 1;
+        }
+        auto [a, b] = pilfer::cluster::join(endless_leaves{depth - 1}, endless_leaves{depth - 1});
+        return a + b;
+    }
+};
+PILFER_CLUSTER_TASK(endless_leaves);
+/// Fails once a leaf has begun elsewhere. Keeps this rank's only worker until then.
+struct failing {
+    int operator()() const {
+        (void)waiting{}();
+        throw std::runtime_error("the first branch fails");
+    }
+};
+PILFER_CLUSTER_TASK(failing);
+struct fails_beside_endless {
+    int depth;
+    int operator()() const {
+        auto [a, b] = pilfer::cluster::join(failing{}, endless_leaves{depth});
+        return a + b;
+    }
+};
+PILFER_CLUSTER_TASK(fails_beside_endless);
 
 /// A sum of floating-point numbers whose grouping shows.
 struct fraction {

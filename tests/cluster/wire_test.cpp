@@ -176,6 +176,12 @@ TEST(wire, wrong_content_is_named) {
     EXPECT_EQ(what(m, {.ranks = 1, .tasks = 1, .bounds = 2}), "a bound that is no value");
     m = {.kind = message_kind::parts, .results = {{.ticket = 99, .bytes = std::vector<std::byte>(3)}}};
     EXPECT_EQ(what(m, limits), "");
+    m = {.kind = message_kind::drop, .results = {{.ticket = 99}}};
+    EXPECT_EQ(what(m, limits), "");
+    m.results[0].failed = 1;
+    EXPECT_EQ(what(m, limits), "a result that is dropped");
+    m = {.kind = message_kind::drop, .results = {{.ticket = 99, .bytes = std::vector<std::byte>(1)}}};
+    EXPECT_EQ(what(m, limits), "a result that is dropped");
     m = {.kind = message_kind::results, .results = {{.failed = 2}}};
     EXPECT_EQ(what(m, limits), "a result that neither failed nor succeeded");
     auto bytes = encode(full());

@@ -52,6 +52,10 @@ public:
     }
     /// True if it was shipped. Read after take_back() has returned false.
     [[nodiscard]] bool is_shipped() const noexcept { return m_state == state::shipped; }
+    /// Waits for the end of a shipped branch. Throws stopped if the calling task is cancelled.
+    void wait() { m_ended->get_future().wait(); }
+    /// The communicating thread: true once after branch_bag::disown().
+    [[nodiscard]] bool take_unwanted() noexcept { return m_unwanted.exchange(false, rlx); }
     /// Waits for the end of a shipped branch; also a cancelled task waits to the end.
     void wait_to_the_end() noexcept { m_ended->get_future().core().wait_to_the_end(); }
     /// The result of a shipped branch that has ended. Throws remote_error, archive_error.
@@ -76,6 +80,7 @@ private:
     bag_shelf* m_shelf = nullptr;
     state m_state = state::outside;
     std::optional<promise<void>> m_ended; // made when it is shipped
+    std::atomic<bool> m_unwanted{false};  // set before branch_bag::m_has_unwanted
     remote_end m_end;
 };
 
@@ -107,11 +112,22 @@ public:
     /// passed from one idle rank to the next without end. Throws std::bad_alloc, which ends the run.
     [[nodiscard]] std::vector<shared_branch*> take_half(std::size_t most);
 
+    /// The result of a shipped branch is not wanted any longer. Its end is still awaited.
+    void disown(shared_branch& b) noexcept {
+        b.m_unwanted.store(true, rlx);
+        m_has_unwanted.store(true, rel); // take_unwanted()
+    }
+    /// The communicating thread: true if it has to look for disowned branches.
+    [[nodiscard]] bool take_unwanted() noexcept {
+        return m_has_unwanted.load(rlx) && m_has_unwanted.exchange(false, acq); // disown()
+    }
+
 private:
     static void unlink(bag_shelf& s, shared_branch& b) noexcept;
     [[nodiscard]] std::size_t half(const bag_shelf& s) const noexcept;
     std::vector<bag_shelf> m_shelves; // one for each worker, and the last one for guests
     std::size_t m_first = 0;          // the shelf where the next take_half() begins
+    std::atomic<bool> m_has_unwanted{false};
 };
 
 /// The bag of the run in progress; null while there are no other ranks.
@@ -154,12 +170,13 @@ fork_shared(branch_bag& bag, cluster_task& type, const Left& left, const Run& ru
         if (!right.is_shipped()) {
             return {std::get<0>(std::move(results)), right.take()};
         }
-        right.wait_to_the_end();
+        right.wait();
         return {std::get<0>(std::move(results)), right.template take_end<value>()};
     }
     PILFER_CATCH_ALL {
         // No other thread may know this frame when it ends.
         if (!bag.take_back(right) && right.is_shipped()) {
+            bag.disown(right);
             right.wait_to_the_end();
         }
         PILFER_RETHROW;

@@ -15,6 +15,7 @@ inline namespace v0 {
 namespace detail {
 
 class session_core;
+struct session_access; // of the interface for C
 
 /// While it lives, this rank is in a run. Throws usage_error where none may begin.
 class cluster_run {
