@@ -26,7 +26,7 @@ import tempfile
 # From the ground up: a room may use itself and what is named before it. A room may be here that the tree does not have.
 RANKS = """
     base platform race instrument trace profile deque balance machine context memory idle task worker cancel wait backend pool governor guest
-    scope timer future sync io observe runtime coroutine objects parallel sort algorithm pipeline graph search explore check capi capi_objects adapters everything cluster engines
+    scope timer future sync io observe runtime coroutine objects parallel sort algorithm pipeline graph search explore check capi capi_objects adapters everything cluster engines capi_cluster
 """.split()
 
 # A room that may use less than what is below it.
@@ -63,6 +63,7 @@ PUBLIC = {
     "capi": "pilfer.h pilfer_algorithm.h pilfer_graph.h pilfer_io.h pilfer_objects.h pilfer_pipeline.h pilfer_sync.h threadpool.h",
     "everything": "pilfer",
     "cluster": "cluster",
+    "capi_cluster": "pilfer_cluster.h",
 }
 # Files of include/pilfer/detail/ that are in no room's folder.
 LOOSE = {"fwd.hpp": "base"}

@@ -1,4 +1,4 @@
-# <pilfer/cluster.hpp>: the optional library pilfer::cluster, where PILFER_CLUSTER wants it and MPI is there.
+# <pilfer/cluster.hpp> and <pilfer/pilfer_cluster.h>: the optional library pilfer::cluster, where PILFER_CLUSTER wants it and MPI is there.
 if(NOT PILFER_CLUSTER MATCHES "^(AUTO|ON|OFF)$")
     message(FATAL_ERROR "PILFER_CLUSTER is '${PILFER_CLUSTER}', but must be AUTO, ON or OFF")
 endif()
@@ -38,7 +38,7 @@ function(pilfer_cluster_library target)
 endfunction()
 
 file(GLOB pilfer_cluster_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/cluster/*.cpp"
-     "${PROJECT_SOURCE_DIR}/src/engines/*.cpp")
+     "${PROJECT_SOURCE_DIR}/src/engines/*.cpp" "${PROJECT_SOURCE_DIR}/src/capi_cluster/*.cpp")
 if(pilfer_cluster_built)
     list(FILTER pilfer_cluster_sources EXCLUDE REGEX "/no_group\\.cpp$")
     # Static, also beside a shared libpilfer: MPI must not become one of its dependencies.

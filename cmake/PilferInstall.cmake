@@ -23,7 +23,7 @@ if(PILFER_THREADPOOL_OBJECT)
 endif()
 install(DIRECTORY include/pilfer DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.hpp"
                                                                              PATTERN "*.h"
-        PATTERN "cluster" EXCLUDE PATTERN "cluster.hpp" EXCLUDE) # of an optional library, below
+        PATTERN "cluster" EXCLUDE PATTERN "cluster.hpp" EXCLUDE PATTERN "pilfer_cluster.h" EXCLUDE) # of an optional library, below
 
 install(FILES tools/gdb/pilfer.py DESTINATION "${CMAKE_INSTALL_DATADIR}/pilfer/gdb")
 if(TARGET pilfer_tool)
@@ -49,7 +49,7 @@ install(EXPORT pilferTargets NAMESPACE pilfer:: DESTINATION "${pilfer_cmake_dir}
 if(pilfer_cluster_built) # the component cluster of the CMake package
     install(TARGETS pilfer_cluster EXPORT pilferClusterTargets ARCHIVE COMPONENT devel)
     install(EXPORT pilferClusterTargets NAMESPACE pilfer:: DESTINATION "${pilfer_cmake_dir}")
-    install(FILES include/pilfer/cluster.hpp DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/pilfer")
+    install(FILES include/pilfer/cluster.hpp include/pilfer/pilfer_cluster.h DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/pilfer")
     install(DIRECTORY include/pilfer/cluster DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/pilfer")
     install(DIRECTORY include/pilfer/detail/cluster DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/pilfer/detail")
 endif()

@@ -40,11 +40,13 @@ enum {
     PILFER_EUSAGE = -5,  /* usage_error: not the owner of the scope, by one of the pool's own tasks, a promise
                             that is set, a graph with a cycle or one that runs. */
     PILFER_ESYSTEM = -6, /* The system refused: not a single thread, or a file that cannot be written. */
-    PILFER_ETIMEDOUT = -7, /* It did not happen in time. For the calls with `try`: it would have to wait. */
-    PILFER_EFULL = -8,     /* queue_full: the pool's queue is full, and the option when_full says fail. */
-    PILFER_ECANCELED = -9, /* The task was cancelled by pilfer_scope_cancel of an enclosing scope. Or
-                              pilfer_io_forget or pilfer_io_close was called for the descriptor. */
-    PILFER_EFORKED = -10,  /* pool_forked: in a child of fork(), a pool or a future of the parent process. */
+    PILFER_ETIMEDOUT = -7,  /* It did not happen in time. For the calls with `try`: it would have to wait. */
+    PILFER_EFULL = -8,      /* queue_full: the pool's queue is full, and the option when_full says fail. */
+    PILFER_ECANCELED = -9,  /* The task was cancelled by pilfer_scope_cancel of an enclosing scope. Or
+                               pilfer_io_forget or pilfer_io_close was called for the descriptor. */
+    PILFER_EFORKED = -10,   /* pool_forked: in a child of fork(), a pool or a future of the parent process. */
+    PILFER_EREMOTE = -11,   /* A job of <pilfer/pilfer_cluster.h> failed: pilfer_cluster_error says more. */
+    PILFER_EMISMATCH = -12, /* The ranks of <pilfer/pilfer_cluster.h> run different programs. */
     PILFER_EERRNO =
         -100, /* PILFER_EERRNO - EMFILE, and so on down to -999: an errno of the system, from the
                  calls for descriptors. Its own ETIMEDOUT, ECANCELED and ENOMEM are those above. */

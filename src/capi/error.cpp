@@ -123,6 +123,10 @@ extern "C" const char* pilfer_strerror(int code) {
         return "the pool's queue is full";
     case PILFER_ECANCELED:
         return "the descriptor was forgotten or closed, or a scope of the task was cancelled";
+    case PILFER_EREMOTE:
+        return "a job failed, here or on another rank";
+    case PILFER_EMISMATCH:
+        return "the ranks run different programs";
     default:
         break;
     }

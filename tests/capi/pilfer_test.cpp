@@ -393,13 +393,13 @@ TEST_F(c_interface, options_by_name_and_text) {
 
 TEST_F(c_interface, every_code_has_a_text) {
     std::vector<std::string> texts;
-    for (int code = 0; code >= PILFER_EFORKED; --code) {
+    for (int code = 0; code >= PILFER_EMISMATCH; --code) {
         texts.emplace_back(pilfer_strerror(code));
         EXPECT_EQ(std::count(texts.begin(), texts.end(), texts.back()), 1) << code;
     }
     const std::string none = pilfer_strerror(1);
     EXPECT_EQ(std::count(texts.begin(), texts.end(), none), 0);
-    for (const int code : {PILFER_EFORKED - 1, INT_MIN, INT_MAX}) {
+    for (const int code : {PILFER_EMISMATCH - 1, INT_MIN, INT_MAX}) {
         EXPECT_EQ(pilfer_strerror(code), none);
     }
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""extract.py GUIDE.md OUT.cpp: a program of pilfer's side of a guide.
+"""extract.py GUIDE.md OUT.cpp: a program of pilfer's side of a guide. OUT.c: the program in its block marked `c`.
 
 Taken are blocks marked `cpp` and, in tables whose last column is headed `pilfer`, each piece of code in that column that
 is C++ (PILFER_X=... is the environment, `pilfer profile` a command). Whatever begins with a function's head stands for
@@ -15,7 +15,7 @@ table = False
 at = 0
 while at < len(lines):
     line = lines[at]
-    if line == "```cpp":
+    if line == ("```c" if out.endswith(".c") else "```cpp"):
         end = lines.index("```", at)
         pieces.append((at + 2, "\n".join(lines[at + 1 : end])))
         at = end

@@ -59,6 +59,22 @@ if(TARGET guide_adapters)
     endforeach()
 endif()
 set_tests_properties(docs.guide_cluster PROPERTIES PASS_REGULAR_EXPRESSION "^75025 121392 7.485 100 231 rank 0: no name\n0 tasks taken\n$")
+if(TARGET guide_cluster) # its program for C
+    set(page "${PROJECT_SOURCE_DIR}/docs/guides/cluster.md")
+    set(source "${CMAKE_CURRENT_BINARY_DIR}/guide_cluster_c.c")
+    add_custom_command(
+        OUTPUT "${source}"
+        COMMAND Python3::Interpreter "${CMAKE_CURRENT_SOURCE_DIR}/extract.py" "${page}" "${source}"
+        DEPENDS extract.py "${page}"
+        VERBATIM)
+    add_executable(guide_cluster_c "${source}")
+    set_target_properties(guide_cluster_c PROPERTIES C_STANDARD 11 C_EXTENSIONS OFF)
+    target_compile_options(guide_cluster_c PRIVATE -Wall -Wextra -Werror)
+    target_link_libraries(guide_cluster_c PRIVATE pilfer_cluster_parts)
+    add_test(NAME docs.guide_cluster_c COMMAND guide_cluster_c)
+    set_tests_properties(docs.guide_cluster_c PROPERTIES LABELS docs PASS_REGULAR_EXPRESSION "^55 610 670\nrank 0: no number from 0 on\n$"
+                                                         TIMEOUT ${PILFER_TEST_TIMEOUT})
+endif()
 set_tests_properties(docs.guide_quick-start PROPERTIES PASS_REGULAR_EXPRESSION "^832040\n499999500000\n$")
 
 # Only if its tools are installed: ./docs/build installs them, a test does not.
