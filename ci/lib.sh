@@ -7,7 +7,7 @@ export DEBIAN_FRONTEND=noninteractive
 # Valgrind is here for its header: what ./run compiles without it stays without it in the folder that ./test uses.
 packages_run=(g++ cmake ninja-build pkg-config libtbb-dev libssl-dev libcli11-dev nlohmann-json3-dev libfmt-dev
     libhwloc-dev valgrind)
-packages_cluster=(g++ cmake ninja-build pkg-config libhwloc-dev libopenmpi-dev openmpi-bin)
+packages_cluster=(g++ cmake ninja-build pkg-config libhwloc-dev libopenmpi-dev openmpi-bin libssl-dev)
 packages_gcc=("${packages_run[@]}" libgtest-dev libgmock-dev catch2 libbenchmark-dev libeigen3-dev
     libasio-dev libopenmpi-dev openmpi-bin gearman-job-server python3 gdb patch systemtap-sdt-dev)
 packages_abi=("${packages_run[@]}" abigail-tools xz-utils)

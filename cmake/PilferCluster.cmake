@@ -23,11 +23,33 @@ if(PROJECT_IS_TOP_LEVEL)
     message(STATUS "pilfer: cluster ${pilfer_cluster_built}")
 endif()
 
+# TLS for a job queue, by OpenSSL, where PILFER_CLUSTER_TLS wants it and OpenSSL is there; not in a cross build, which finds this
+# machine's one.
+set(pilfer_cluster_tls OFF)
+if(PILFER_CLUSTER_TLS STREQUAL "ON")
+    find_package(OpenSSL 3 REQUIRED)
+    set(pilfer_cluster_tls ON)
+elseif(PILFER_CLUSTER_TLS STREQUAL "AUTO")
+    if(NOT CMAKE_CROSSCOMPILING)
+        find_package(OpenSSL 3 QUIET)
+        set(pilfer_cluster_tls ${OPENSSL_FOUND})
+    endif()
+elseif(NOT PILFER_CLUSTER_TLS STREQUAL "OFF")
+    message(FATAL_ERROR "PILFER_CLUSTER_TLS is '${PILFER_CLUSTER_TLS}', but must be AUTO, ON or OFF")
+endif()
+set(pilfer_cluster_not_tls tls)
+if(pilfer_cluster_tls)
+    set(pilfer_cluster_not_tls no_tls)
+endif()
+
 # pilfer_cluster_library(<target> <source>...)
 function(pilfer_cluster_library target)
     add_library(${target} STATIC ${ARGN})
     target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/src")
     target_link_libraries(${target} PUBLIC pilfer)
+    if(pilfer_cluster_tls)
+        target_link_libraries(${target} PRIVATE OpenSSL::SSL)
+    endif()
     set_target_properties(
         ${target}
         PROPERTIES POSITION_INDEPENDENT_CODE ON
@@ -38,7 +60,9 @@ function(pilfer_cluster_library target)
 endfunction()
 
 file(GLOB pilfer_cluster_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/cluster/*.cpp"
-     "${PROJECT_SOURCE_DIR}/src/engines/*.cpp" "${PROJECT_SOURCE_DIR}/src/capi_cluster/*.cpp")
+     "${PROJECT_SOURCE_DIR}/src/engines/*.cpp" "${PROJECT_SOURCE_DIR}/src/jobqueue/*.cpp"
+     "${PROJECT_SOURCE_DIR}/src/capi_cluster/*.cpp")
+list(FILTER pilfer_cluster_sources EXCLUDE REGEX "/${pilfer_cluster_not_tls}\\.cpp$")
 if(pilfer_cluster_built)
     list(FILTER pilfer_cluster_sources EXCLUDE REGEX "/no_group\\.cpp$")
     # Static, also beside a shared libpilfer: MPI must not become one of its dependencies.

@@ -16,6 +16,8 @@ set(PILFER_USDT AUTO CACHE STRING "Probes for tracers of the system: AUTO (where
 set_property(CACHE PILFER_USDT PROPERTY STRINGS AUTO ON OFF)
 set(PILFER_CLUSTER AUTO CACHE STRING "Build pilfer::cluster, for several machines: AUTO (at top level, where MPI is there), ON or OFF")
 set_property(CACHE PILFER_CLUSTER PROPERTY STRINGS AUTO ON OFF)
+set(PILFER_CLUSTER_TLS AUTO CACHE STRING "TLS for job queues of pilfer::cluster, by OpenSSL: AUTO (where it is there), ON or OFF")
+set_property(CACHE PILFER_CLUSTER_TLS PROPERTY STRINGS AUTO ON OFF)
 option(PILFER_RACE "Build pilfer::race, which finds determinacy races, where the processor allows it" ON)
 option(PILFER_WERROR "Treat warnings in pilfer's own code as errors" OFF)
 option(PILFER_INSTALL "Make the install target" ${PROJECT_IS_TOP_LEVEL})

@@ -10,8 +10,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "engines/job_queue.hpp"
-#include "engines/sockets.hpp"
+#include "jobqueue/job_queue.hpp"
+#include "jobqueue/sockets.hpp"
 
 namespace {
 

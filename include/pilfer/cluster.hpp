@@ -76,8 +76,8 @@ auto sum(Range&& range, F&& f) {
 /// only its tasks call join() and sum().
 class session {
 public:
-    /// Starts this rank. If the environment has PILFER_CLUSTER=gearman://host[:port][/name], this process is
-    /// the coordinator of an elastic run (rank 0), or with the argument --pilfer-worker one of its workers,
+    /// Starts this rank. If the environment has PILFER_CLUSTER=gearman://host[:port][/name], or gearmans://
+    /// for TLS, this process is the coordinator of an elastic run (rank 0), or with the argument --pilfer-worker one of its workers,
     /// which waits for a coordinator. Under mpirun or srun it initialises MPI unless that is done, and
     /// compares the program with those of the other ranks. Otherwise there is one rank, and no MPI. `o` is
     /// for this rank's pool; workers = 0 shares the CPUs with other ranks that Open MPI's mpirun started on

@@ -12,8 +12,8 @@
 #include <pilfer/cluster.hpp>
 
 #include "cluster/rank_work.hpp"
-#include "engines/job_queue.hpp"
-#include "engines/sockets.hpp"
+#include "jobqueue/job_queue.hpp"
+#include "jobqueue/sockets.hpp"
 
 namespace pilfer {
 inline namespace v0 {

@@ -114,6 +114,30 @@ namespace {
     return url != nullptr && *url != '\0' ? url : nullptr;
 }
 
+[[nodiscard]] std::string text_in_environment(const char* name) {
+    const char* text = std::getenv(name);
+    return text != nullptr ? text : "";
+}
+
+/// PILFER_CLUSTER, and the files for TLS.
+[[nodiscard]] queue_address address_in_environment(const char* url) {
+    queue_address a = parse_queue(url);
+    a.files = {.authorities = text_in_environment("PILFER_CLUSTER_CA"),
+               .certificate = text_in_environment("PILFER_CLUSTER_CERT"),
+               .key = text_in_environment("PILFER_CLUSTER_KEY")};
+    if (a.files.certificate.empty() != a.files.key.empty()) {
+        throw std::invalid_argument(
+            "pilfer::cluster: PILFER_CLUSTER_CERT and PILFER_CLUSTER_KEY are a pair: one of them is missing");
+    }
+    const bool has_files = !a.files.authorities.empty() || !a.files.key.empty();
+    if (has_files && !a.is_secure) {
+        throw std::invalid_argument("pilfer::cluster: PILFER_CLUSTER_CA, _CERT and _KEY are for TLS, but "
+                                    "PILFER_CLUSTER is \"" +
+                                    std::string(url) + "\": it must begin with gearmans://");
+    }
+    return a;
+}
+
 [[nodiscard]] std::unique_ptr<process_group> group_of(int argc, char** argv) {
     if (session_made.exchange(true, rlx)) {
         throw usage_error("pilfer::cluster: a process makes one session");
@@ -133,7 +157,7 @@ namespace {
         }
         return nullptr;
     }
-    const queue_address where = parse_queue(url);
+    const queue_address where = address_in_environment(url);
     if (is_launched()) {
         throw usage_error("pilfer::cluster: mpirun has started this process, and PILFER_CLUSTER names a job "
                           "queue: use one of them");

@@ -120,9 +120,23 @@ void exact(cluster::session& s) {
     }
 }
 
+/// Some megabytes for each process. It prints the line if they are the right ones.
+void large(cluster::session& s) {
+    const auto block = [](int i) { return std::string(100'000, static_cast<char>('a' + i % 26)); };
+    const std::vector<std::string> all = s.map_collect(0, 50, block);
+    for (int i = 0; i < 50; ++i) {
+        if (all[static_cast<std::size_t>(i)] != block(i)) {
+            throw std::runtime_error("other bytes");
+        }
+    }
+    std::printf("%zu blocks\n", all.size());
+}
+
 int mode(cluster::session& s, const std::string& name, const std::string& argument) {
     if (name == "exact") {
         exact(s);
+    } else if (name == "large") {
+        large(s);
     } else if (name == "hostage") {
         const long result = s.run(hostage{argument});
         if (s.rank() == 0) {

@@ -3,11 +3,13 @@
 
 Ends with 77 if gearmand is not installed. Nothing waits by sleeping for a fixed time: files and output say when to go on, and
 a process that does not end within 100 s fails the test."""
+import asyncio
 import contextlib
 import os
 import shutil
 import signal
 import socket
+import ssl
 import struct
 import subprocess
 import sys
@@ -16,6 +18,7 @@ import threading
 import time
 
 LIMIT = 100  # seconds, of anything
+EXAMPLES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../examples/cluster")
 GEARMAND = shutil.which("gearmand") or shutil.which("gearmand", path="/usr/sbin:/usr/local/sbin")
 
 
@@ -89,6 +92,63 @@ class Server:
         return kind
 
 
+class Certificates:
+    """Of an authority, and a server and a process that it vouches for."""
+
+    def __init__(self, folder, *hosts):
+        subprocess.run([f"{EXAMPLES}/certificates.sh", folder, *hosts], check=True, stdout=subprocess.DEVNULL)
+        self.folder = folder
+        self.ca = {"PILFER_CLUSTER_CA": f"{folder}/authority.pem"}
+        self.process = {"PILFER_CLUSTER_CERT": f"{folder}/process.pem", "PILFER_CLUSTER_KEY": f"{folder}/process.key"}
+
+    def context(self):
+        """Of a server that demands a certificate of the authority."""
+        c = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        c.load_cert_chain(f"{self.folder}/server.pem", f"{self.folder}/server.key")
+        c.load_verify_locations(f"{self.folder}/authority.pem")
+        c.verify_mode = ssl.CERT_REQUIRED
+        return c
+
+
+class TlsFront:
+    """Speaks TLS on a free port of 127.0.0.1, and passes all bytes on to the server, as stunnel does."""
+
+    def __init__(self, context, port):
+        self.context, self.server_port, self.port, self.connections = context, port, 0, 0
+        self.loop = asyncio.new_event_loop()
+        self.loop.set_exception_handler(lambda *_: None)  # handshakes fail: that is tested
+        ready = threading.Event()
+        self.thread = threading.Thread(target=lambda: self.loop.run_until_complete(self.serve(ready)))
+        self.thread.start()
+        expect(ready.wait(LIMIT), "the TLS server does not start")
+
+    async def serve(self, ready):
+        self.over = asyncio.Event()
+        listener = await asyncio.start_server(self.connect, "127.0.0.1", 0, ssl=self.context)
+        self.port = listener.sockets[0].getsockname()[1]
+        ready.set()
+        await self.over.wait()
+        listener.close()
+        for task in asyncio.all_tasks() - {asyncio.current_task()}:
+            task.cancel()
+
+    async def connect(self, reader, writer):
+        self.connections += 1
+        there, here = await asyncio.open_connection("127.0.0.1", self.server_port)
+        await asyncio.gather(self.pump(reader, here), self.pump(there, writer))
+
+    async def pump(self, reader, writer):
+        with contextlib.suppress(OSError):
+            while data := await reader.read(65536):
+                writer.write(data)
+                await writer.drain()
+        writer.close()
+
+    def end(self):
+        self.loop.call_soon_threadsafe(self.over.set)
+        self.thread.join()
+
+
 class Process:
     def __init__(self, url, *command, **environment):
         cores = {"PILFER_WORKERS": "1", "PILFER_CLUSTER": url}
@@ -122,6 +182,11 @@ def wait_for(what, holds):
         time.sleep(0.01)
 
 
+def no_tls_built(process):
+    """True if the program has no TLS. Ends the process."""
+    return process.end() != 0 and "built without OpenSSL" in process.err
+
+
 class Tests:
     def __init__(self, program, other, folder):
         self.program, self.other, self.folder = program, other, folder
@@ -141,6 +206,96 @@ class Tests:
         code = process.end()
         print(f"after {time.monotonic() - begin:.1f} s")
         expect(code == 1 and text in process.err, f"no error with '{text}'")
+
+    def exact_by_tls(self, url, environment):
+        """Exact results through a server that demands TLS and certificates; one worker is killed."""
+        workers = [Process(url, self.program, "large", "-", "--pilfer-worker", **environment) for _ in range(2)]
+        self.server.wait_for_workers(2)
+        for process in [*workers, Process(url, self.program, "large", "-", **environment)]:
+            expect(process.end() == 0 and process.out == "50 blocks\n", "another result")
+        coordinator = Process(url, self.program, "hostage", self.folder, **environment)
+        worker = Process(url, self.program, "hostage", self.folder, "--pilfer-worker", **environment)
+        wait_for("the task", lambda: os.path.exists(self.begun))
+        again = Process(url, self.program, "hostage", self.folder, "--pilfer-worker", **environment)
+        worker.kill()
+        expect(coordinator.end() == 0 and coordinator.out == "1610\n" and again.end() == 0, "another result")
+        worker.end()
+
+    def tls(self):
+        made = Certificates(f"{self.folder}/tls", "127.0.0.1")
+        other = Certificates(f"{self.folder}/other", "127.0.0.1")
+        front = TlsFront(made.context(), self.server.port)
+        url = f"gearmans://127.0.0.1:{front.port}"
+
+        def start(url, **environment):
+            return Process(url, self.program, "exact", "-", **environment)
+
+        no_tls = "does not answer by TLS; gearmand of Debian never does"
+        unusable = f"{self.folder}/no_file"
+        with open(unusable, "w", encoding="ascii") as f:
+            f.write("no certificate\n")
+        locked = f"{self.folder}/locked.key"
+        subprocess.run(["openssl", "pkey", "-aes128", "-passout", "pass:x", "-in", f"{made.folder}/process.key", "-out", locked], check=True)
+        try:
+            if no_tls_built(start(url, **made.ca, **made.process)):
+                print("skipped: this program was built without OpenSSL")
+                sys.exit(77)
+            accepted = front.connections
+            refused = [
+                (start(url, **other.ca, **made.process), "/CN=pilfer server, issued by /CN=pilfer authority, which is not trusted"),
+                (start(url), "which is not trusted"),  # by the authorities of the system
+                (start(f"gearmans://localhost:{front.port}", **made.ca, **made.process), "hostname mismatch"),
+                (start(url, **made.ca), "wants another certificate of this process"),
+                (start(url, **made.ca, **other.process), "wants another certificate of this process"),
+                (start(f"gearmans://127.0.0.1:{self.server.port}", **made.ca), no_tls),
+                (start(f"gearman://127.0.0.1:{front.port}"), "has closed the connection"),
+                (start(url, PILFER_CLUSTER_CA=f"{self.folder}/none"), f"{self.folder}/none cannot be used: No such file"),
+                (start(url, PILFER_CLUSTER_CA=unusable), f"the authorities in {unusable} cannot be used"),
+                (start(url, **{**made.process, "PILFER_CLUSTER_CERT": unusable}), f"the certificate in {unusable} cannot be used"),
+                (start(url, **{**made.process, "PILFER_CLUSTER_KEY": unusable}), f"the key in {unusable} cannot be used"),
+                (start(url, **{**made.process, "PILFER_CLUSTER_KEY": locked}), f"the key in {locked} cannot be used"),
+                (start(url, **{**made.process, "PILFER_CLUSTER_KEY": other.process["PILFER_CLUSTER_KEY"]}), "cannot be used: key values mismatch"),
+                (start(url, PILFER_CLUSTER_CERT=made.process["PILFER_CLUSTER_CERT"]), "one of them is missing"),
+                (start(self.url, **made.ca), "it must begin with gearmans://"),
+            ]
+            with socket.socket() as mute:  # accepts, and says nothing
+                mute.bind(("127.0.0.1", 0))
+                mute.listen()
+                refused.append((start(f"gearmans://127.0.0.1:{mute.getsockname()[1]}", **made.ca), no_tls))
+                for process, why in refused:
+                    self.must_end(process, why)
+            expect(front.connections == accepted, "a process that was refused has reached the server")
+            self.exact_by_tls(url, {**made.ca, **made.process})
+        finally:
+            front.end()
+
+    def stunnel(self):
+        """The server of the guide, from its own files."""
+        program = shutil.which("stunnel")
+        if program is None:
+            print("skipped: stunnel is not installed (Debian: stunnel4)")
+            sys.exit(77)
+        made = Certificates(f"{self.folder}/tls", "127.0.0.1")
+        with socket.socket() as s:
+            s.bind(("127.0.0.1", 0))
+            port = s.getsockname()[1]
+        with open(f"{EXAMPLES}/stunnel.conf", encoding="ascii") as f:
+            text = f.read().replace("= 127.0.0.1:4730", f"= 127.0.0.1:{self.server.port}").replace("= 10.0.0.1:4730", f"= 127.0.0.1:{port}")
+        with open(f"{made.folder}/stunnel.conf", "w", encoding="ascii") as f:
+            f.write(text)
+        url = f"gearmans://127.0.0.1:{port}"
+        with subprocess.Popen([program, "stunnel.conf"], cwd=made.folder, stderr=subprocess.DEVNULL) as server:
+            try:
+                def answers():
+                    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)):
+                        return True
+                    return server.poll() is not None
+
+                wait_for("stunnel", answers)
+                self.must_end(Process(url, self.program, "exact", "-", **made.ca), "wants another certificate of this process")
+                self.exact_by_tls(url, {**made.ca, **made.process})
+            finally:
+                server.terminate()
 
     def begin_at_once(self):
         """Of coordinators that have all seen that there is none, one begins."""
@@ -267,7 +422,7 @@ class Tests:
         slow = Process(f"gearman://127.0.0.1:{full.getsockname()[1]}", self.other, "-", TEST_ADDRESSES="40")
         self.must_end(self.coordinator("exact", "-"), "cannot be reached")
         self.must_end(self.worker("exact", "-"), "cannot be reached")
-        for url, why in (("http://host", "another scheme"), ("gearman://", "no host"), ("gearman://h:0", "no port"),
+        for url, why in (("http://host", "another scheme"), ("gearman://", "no host"), ("gearmans://", "no host"), ("gearmanss://h", "another scheme"), ("gearman://h:0", "no port"),
                          ("gearman://h:99999", "no port"), ("gearman://h:1x", "no port"), ("gearman://h/", "a name has"),
                          ("gearman://h/a b", "a name has"), ("gearman://[::1", "a ] is missing"), ("nats://h", "another scheme")):
             self.must_end(Process(url, self.program, "exact", "-"), why)

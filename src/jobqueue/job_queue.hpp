@@ -9,11 +9,11 @@
 #include <string_view>
 #include <vector>
 
+#include "jobqueue/tls.hpp"
+
 namespace pilfer {
 inline namespace v0 {
 namespace detail {
-
-class socket_bell;
 
 /// An event of a job.
 struct job_event {
@@ -82,10 +82,13 @@ struct queue_address {
     std::string host;
     std::uint16_t port = 4730; ///< of Gearman
     std::string name = "pilfer";
+    bool is_secure = false; ///< by TLS
+    tls_files files{};
 };
-/// Reads `gearman://host[:port][/name]`. Throws std::invalid_argument, with the text.
+/// Reads `gearman://host[:port][/name]`, or `gearmans://` for TLS. Throws std::invalid_argument, with the
+/// text.
 [[nodiscard]] queue_address parse_queue(std::string_view url);
-/// Connects with a Gearman server. Waits at most 5 s. Throws cluster::queue_error.
+/// Connects with a Gearman server. Waits at most 5 s, and 5 s more for TLS. Throws cluster::queue_error.
 [[nodiscard]] std::unique_ptr<job_queue> connect_to_gearman(const queue_address& where);
 
 } // namespace detail

@@ -16,8 +16,8 @@
 
 #include <pilfer/cluster/error.hpp>
 
-#include "engines/job_queue.hpp"
-#include "engines/sockets.hpp"
+#include "jobqueue/job_queue.hpp"
+#include "jobqueue/sockets.hpp"
 
 namespace pilfer {
 inline namespace v0 {
@@ -64,8 +64,10 @@ void put_number(std::vector<std::byte>& to, std::uint32_t value) {
 class gearman_queue final : public job_queue {
 public:
     explicit gearman_queue(const queue_address& where)
-        : m_where(where.host + ":" + std::to_string(where.port)),
-          m_socket(socket_call([&] { return std::make_unique<stream>(where.host, where.port); })),
+        : m_where(where.host + ":" + std::to_string(where.port)), m_socket(socket_call([&] {
+              auto plain = connect_socket(where.host, where.port);
+              return where.is_secure ? secure(std::move(plain), where.host, where.files) : std::move(plain);
+          })),
           m_heard(now_ns()) {}
 
     std::uint64_t submit(const std::string& queue, bytes description) override {
@@ -381,14 +383,17 @@ private:
 queue_address parse_queue(std::string_view url) {
     const auto refuse = [&](const char* why) {
         throw std::invalid_argument("pilfer::cluster: PILFER_CLUSTER is \"" + std::string(url) +
-                                    "\": " + why + "; it must be gearman://host[:port][/name]");
+                                    "\": " + why +
+                                    "; it must be gearman://host[:port][/name], or gearmans:// for TLS");
     };
-    constexpr std::string_view scheme = "gearman://";
+    constexpr std::string_view plain = "gearman://";
+    constexpr std::string_view secure = "gearmans://";
     queue_address a;
-    if (!url.starts_with(scheme)) {
+    a.is_secure = url.starts_with(secure);
+    if (!a.is_secure && !url.starts_with(plain)) {
         refuse("another scheme");
     }
-    std::string_view rest = url.substr(scheme.size());
+    std::string_view rest = url.substr(a.is_secure ? secure.size() : plain.size());
     if (const std::size_t slash = rest.find('/'); slash != std::string_view::npos) {
         a.name = rest.substr(slash + 1);
         rest = rest.substr(0, slash);

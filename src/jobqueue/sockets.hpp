@@ -3,8 +3,10 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 
@@ -14,24 +16,26 @@ namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
-/// A socket that does not block.
+/// A connection that does not block.
 class stream {
 public:
-    /// Connects within 5 s, after the look-up of the name. Throws std::runtime_error with the reason.
-    stream(const std::string& host, std::uint16_t port);
+    stream() = default;
     stream(const stream&) = delete;
     stream& operator=(const stream&) = delete;
-    ~stream();
+    virtual ~stream() = default;
 
-    /// The bytes that were sent; 0: none can be sent now. Throws std::runtime_error if it is closed.
-    std::size_t send(std::span<const std::byte> bytes);
+    /// The bytes that were sent; 0: none can be sent now, and the next call begins with the same ones. Throws
+    /// std::runtime_error if it is closed.
+    virtual std::size_t send(std::span<const std::byte> bytes) = 0;
     /// The bytes that were read; 0: none are there. Throws std::runtime_error if it is closed.
-    std::size_t receive(std::span<std::byte> to);
-    [[nodiscard]] int descriptor() const noexcept { return m_socket; }
-
-private:
-    int m_socket = -1;
+    virtual std::size_t receive(std::span<std::byte> to) = 0;
+    /// Of its socket.
+    [[nodiscard]] virtual int descriptor() const noexcept = 0;
+    /// Waits until its socket can be read, or written. False: `limit` is over.
+    [[nodiscard]] bool wait(bool for_writing, std::chrono::milliseconds limit) const noexcept;
 };
+/// Connects a socket within 5 s, after the look-up of the name. Throws std::runtime_error with the reason.
+[[nodiscard]] std::unique_ptr<stream> connect_socket(const std::string& host, std::uint16_t port);
 
 /// Sleeps until one of two sockets is ready, or it rings.
 class socket_bell final : public doorbell {
