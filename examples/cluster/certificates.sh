@@ -1,6 +1,6 @@
 #!/bin/bash
-# certificates.sh FOLDER HOST...: makes an authority of your own, a certificate for the server of a job queue with these
-# names and addresses, and one that the processes of a run show to it. Keep authority.key where nobody else can read it.
+# certificates.sh FOLDER HOST...: makes an authority of your own, and two certificates of it. One is for the server of a job
+# queue with these names and addresses, one for the processes of a run. Keep authority.key secret.
 set -euo pipefail
 if (($# < 2)); then
     echo "usage: $0 FOLDER HOST..." >&2

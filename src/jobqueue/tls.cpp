@@ -1,7 +1,7 @@
 // TLS by OpenSSL 3. The only file that knows it.
 //
-// The socket does not block, and a signal for a closed one must not end the program: so OpenSSL reads and
-// writes by the functions below instead of its own, which call write().
+// OpenSSL reads and writes by the functions below. Its own ones call write(), whose signal for a closed
+// socket would end the program.
 #include "jobqueue/tls.hpp"
 
 #include <openssl/bio.h>
