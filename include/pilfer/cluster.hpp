@@ -188,7 +188,6 @@ private:
         const std::uint64_t n = static_cast<std::uint64_t>(last) - begin;
         const detail::journal_facts facts{typeid(piece).name(), begin, n, (n + pieces - 1) / pieces};
         const detail::cluster_run here(*m_core, detail::entry_of<piece>());
-        here.refuse_if_elastic("map_reduce_journaled");
         const typename piece::functions functions{f, op};
         detail::journal parts(rank() == 0, facts.parts());
         const detail::set_while<const typename piece::functions> mine(piece::current, &functions);

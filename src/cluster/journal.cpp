@@ -105,7 +105,8 @@ void check_head(const std::string& path, std::span<const std::byte> bytes, const
 
 } // namespace
 
-journal::journal(bool has_file, std::uint64_t parts) : m_has_file(has_file), m_parts(parts) {}
+journal::journal(bool has_file, std::uint64_t parts)
+    : m_has_file(has_file), m_parts(parts), m_seen(has_file ? parts : 0) {}
 
 journal::~journal() {
     if (m_file >= 0) {
@@ -185,10 +186,9 @@ std::vector<saved_part> journal::open(const std::string& path, const journal_fac
     if (bytes.size() >= head.size() || !std::equal(bytes.begin(), bytes.end(), head.begin())) {
         check_head(path, bytes, facts);
         good = head.size();
-        std::vector<bool> seen(m_parts);
         saved_part p;
         for (std::size_t at = good; read_sealed(bytes, at, p); good = at) {
-            if (p.part >= m_parts || seen[p.part]) {
+            if (p.part >= m_parts || m_seen[p.part]) {
                 break;
             }
             try {
@@ -198,7 +198,7 @@ std::vector<saved_part> journal::open(const std::string& path, const journal_fac
             } catch (const archive_error& e) {
                 fail(path, std::string("has a value that cannot be read: ") + e.what());
             }
-            seen[p.part] = true;
+            m_seen[p.part] = true;
             parts.push_back(std::move(p));
         }
     }
@@ -220,9 +220,10 @@ void journal::keep(saved_part&& p) {
     }
     const std::vector<std::byte> record = sealed(p);
     const std::lock_guard hold(m_lock);
-    if (m_failed) {
+    if (m_failed || m_seen[p.part]) {
         return;
     }
+    m_seen[p.part] = true;
     try {
         write(record);
     } catch (const std::runtime_error& e) {

@@ -56,6 +56,21 @@ struct consent {
 };
 inline void serialize(cluster::archive& a, consent& c) { a(c.refusal, c.session, c.rank); }
 
+/// A worker's question in a run. Without news: for its end.
+struct call {
+    std::uint64_t run = 0;
+    std::uint64_t version = 0;                  ///< of the bounds that it has heard of
+    std::vector<std::vector<std::byte>> news{}; ///< messages: better bounds, and parts of a journal
+};
+inline void serialize(cluster::archive& a, call& c) { a(c.run, c.version, c.news); }
+/// The coordinator's answer: better bounds, or the end with the last ones.
+struct reply {
+    std::uint64_t version = 0;
+    std::vector<std::byte> bounds{}; ///< a message
+    std::vector<std::byte> end{};    ///< a message; empty: the run goes on
+};
+inline void serialize(cluster::archive& a, reply& r) { a(r.version, r.bounds, r.end); }
+
 [[nodiscard]] program_facts facts_of_program();
 /// The differences of `there`, in words; empty if there are none.
 [[nodiscard]] std::string difference(const program_facts& here, const program_facts& there);

@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <cstring>
 #include <random>
 #include <string>
 #include <string_view>
 
 #include <pilfer/cluster/error.hpp>
+#include <pilfer/detail/cluster/bound_word.hpp>
 
 #include "cluster/tasks.hpp"
 
@@ -35,6 +37,7 @@ constexpr std::uint32_t most_workers = std::uint32_t{1} << 20;
 [[nodiscard]] message decode_here(std::span<const std::byte> bytes) {
     wire_limits limits = any_rank;
     limits.tasks = static_cast<std::uint32_t>(cluster_tasks().size());
+    limits.bounds = static_cast<std::uint32_t>(cluster_bounds().size());
     return decode(bytes, limits);
 }
 
@@ -51,6 +54,33 @@ template <class T>
     T value = in.take<T>();
     in.end();
     return value;
+}
+/// A message with all bounds that are better than at the start of a run.
+[[nodiscard]] std::vector<std::byte> encoded_bounds() {
+    message m{.kind = message_kind::bounds};
+    for (std::size_t i = 0; i < cluster_bounds().size(); ++i) {
+        const bound_word& b = *cluster_bounds()[i];
+        if (const std::uint64_t bits = b.bits(); bits != b.worst()) {
+            parcel_result& r = m.results.emplace_back();
+            r.ticket = i;
+            r.bytes.resize(bound_bytes);
+            std::memcpy(r.bytes.data(), &bits, bound_bytes);
+        }
+    }
+    return encode(m);
+}
+/// Throws archive_error unless it is a message with bounds.
+[[nodiscard]] std::vector<parcel_result> decode_bounds(std::span<const std::byte> bytes) {
+    message m = decode_here(bytes);
+    if (m.kind != message_kind::bounds) {
+        throw archive_error("another message than bounds");
+    }
+    return std::move(m.results);
+}
+/// What ends a run, for workers.
+[[nodiscard]] std::vector<std::byte> encoded_end(const cluster_task& type, const parcel_result& end) {
+    const message m{.kind = message_kind::done, .task = type.number, .results = {end}};
+    return bytes_of(reply{.bounds = encoded_bounds(), .end = encode(m)});
 }
 
 } // namespace
@@ -208,14 +238,91 @@ void elastic::welcome(const job_event& e) {
 }
 
 void elastic::answer(const job_event& e) {
-    const auto run = read_as<std::uint64_t>(e.content);
-    if (run < m_ends.size()) {
-        m_control->ack(e.job, m_ends[run]);
-    } else if (run == m_ends.size()) { // this run; or the next one, while this process has not begun it
+    const auto c = read_as<call>(e.content);
+    if (!c.news.empty()) {
+        heed(c);
+        m_control->ack(e.job, {});
+    } else if (c.run < m_ends.size()) {
+        m_control->ack(e.job, m_ends[c.run]);
+    } else if (c.run == m_ends.size() && c.version < m_told) {
+        m_control->ack(e.job, bytes_of(reply{.version = m_told, .bounds = encoded_bounds()}));
+    } else if (c.run == m_ends.size()) { // this run; or the next one, while this process has not begun it
         m_callers.push_back(e.job);
     } else {
         throw archive_error("a run that no process can be in");
     }
+}
+
+/// Coordinator: takes what a worker has found. After the end of a run it is of no use.
+void elastic::heed(const call& c) {
+    if (c.run > m_ends.size() || (c.run == m_ends.size() && m_work == nullptr)) {
+        throw archive_error("news of a run that no process can be in");
+    }
+    for (const std::vector<std::byte>& bytes : c.news) {
+        message m = decode_here(bytes);
+        if (m.kind != message_kind::bounds && m.kind != message_kind::parts) {
+            throw archive_error("other news than bounds and parts of a journal");
+        }
+        for (parcel_result& r : m.results) {
+            if (c.run != m_ends.size()) {
+                continue;
+            }
+            if (m.kind == message_kind::bounds) {
+                m_work->learn_bound(r);
+                ++m_version;
+            } else {
+                m_work->keep_part(std::move(r));
+            }
+        }
+    }
+}
+
+/// Worker: asks for better bounds, and for the end of the run.
+void elastic::ask() {
+    m_call = m_queue->submit(m_session + "calls", bytes_of(call{.run = m_run, .version = m_version}));
+}
+
+/// Coordinator: answers all workers that wait.
+void elastic::tell(const std::vector<std::byte>& bytes) {
+    for (const std::uint64_t job : std::exchange(m_callers, {})) {
+        m_control->ack(job, bytes);
+    }
+}
+
+/// Passes on results, and before them the bounds and parts that their tasks have found: a run must not end
+/// without these. True if something has moved.
+bool elastic::share(rank_work& work) {
+    if (m_report != 0 && !m_has_end) {
+        return false; // the next results wait, too
+    }
+    std::vector<local_work::finished> fresh = work.take_finished(); // before what they have found
+    const message bounds{.kind = message_kind::bounds, .results = work.take_bounds()};
+    if (m_control != nullptr) {
+        m_version += bounds.results.empty() ? 0 : 1;
+        if (std::exchange(m_told, m_version) != m_version) {
+            tell(bytes_of(reply{.version = m_version, .bounds = encoded_bounds()}));
+        }
+    } else if (!m_has_end) {
+        const message parts{.kind = message_kind::parts, .results = work.take_parts()};
+        call c{.run = m_run};
+        for (const message* m : {&bounds, &parts}) {
+            if (!m->results.empty()) {
+                c.news.push_back(encode(*m));
+            }
+        }
+        if (!c.news.empty()) {
+            m_report = m_queue->submit(m_session + "calls", bytes_of(c));
+            m_held = std::move(fresh);
+            return true;
+        }
+    }
+    const bool moved = !fresh.empty() || !m_held.empty();
+    for (auto* results : {&m_held, &fresh}) {
+        for (local_work::finished& f : std::exchange(*results, {})) {
+            finish(std::move(f));
+        }
+    }
+    return moved;
 }
 
 /// Coordinator: answers what workers have asked.
@@ -229,6 +336,8 @@ void elastic::serve_control() {
             e.queue == m_prefix + "hello" ? welcome(e) : answer(e);
         } catch (const archive_error&) {
             m_control->fail(e.job);
+        } catch (const balance_error&) { // a part of a journal that is not written
+            m_control->fail(e.job);
         }
         m_control->fetch(true);
     }
@@ -241,7 +350,8 @@ std::vector<cluster::rank_stats> elastic::stats() const {
 }
 
 parcel_result elastic::end_of(const std::vector<std::byte>& bytes, const cluster_task& type) const {
-    message m = decode_here(bytes);
+    const auto last = read_as<reply>(bytes);
+    message m = decode_here(last.end);
     if (m.kind != message_kind::done) {
         throw archive_error("another message than the end of a run");
     }
@@ -250,16 +360,29 @@ parcel_result elastic::end_of(const std::vector<std::byte>& bytes, const cluster
                                       "call: each process has to make the same calls of its session in the "
                                       "same order");
     }
+    // The bounds of the coordinator, also where a task whose result was not used has found another one.
+    const std::vector<parcel_result> bounds = decode_bounds(last.bounds);
+    for (bound_word* b : cluster_bounds()) {
+        b->reset();
+    }
+    for (const parcel_result& r : bounds) {
+        std::uint64_t bits = 0;
+        std::memcpy(&bits, r.bytes.data(), bound_bytes);
+        (void)cluster_bounds()[r.ticket]->learn(bits);
+    }
     return std::move(m.results.front());
 }
 
 parcel_result elastic::run(pool& p, cluster_task& type, std::function<void(archive&)> root) {
     rank_work work(p, m_rank, &m_alarm);
+    m_work = &work;
     try {
         parcel_result end = run(work, type, std::move(root));
+        m_work = nullptr;
         ++m_run;
         return end;
     } catch (const std::exception& e) {
+        m_work = nullptr;
         work.give_up(e.what()); // tasks still use `work`, and without the queue no result comes
         m_visits.clear();
         m_shipments.clear();
@@ -274,10 +397,8 @@ parcel_result elastic::run(pool& p, cluster_task& type, std::function<void(archi
             constexpr std::string_view text = "the coordinator has left the run by an exception";
             const auto* bytes = reinterpret_cast<const std::byte*>(text.data());
             const parcel_result end{.failed = 1, .bytes = {bytes, bytes + text.size()}};
-            m_ends.push_back(encode({.kind = message_kind::done, .task = type.number, .results = {end}}));
-            for (const std::uint64_t job : std::exchange(m_callers, {})) {
-                m_control->ack(job, m_ends.back());
-            }
+            m_ends.push_back(encoded_end(type, end));
+            tell(m_ends.back());
         }
         ++m_run;
         throw;
@@ -286,10 +407,12 @@ parcel_result elastic::run(pool& p, cluster_task& type, std::function<void(archi
 
 parcel_result elastic::run(rank_work& work, cluster_task& type, std::function<void(archive&)> root) {
     m_has_end = false;
+    m_version = m_told = m_report = 0;
+    m_held.clear();
     m_old_answers = m_queue->answers();
     m_jobs = m_session + std::to_string(m_run);
     if (m_control == nullptr) {
-        m_call = m_queue->submit(m_session + "calls", bytes_of(m_run));
+        ask();
     } else {
         work.start_root(std::move(root));
     }
@@ -299,11 +422,9 @@ parcel_result elastic::run(rank_work& work, cluster_task& type, std::function<vo
         const bool moved = step(work);
         if (m_control != nullptr && !m_has_end && work.is_root_done()) {
             m_has_end = true;
-            m_end = encode({.kind = message_kind::done, .task = type.number, .results = {work.root()}});
+            m_end = encoded_end(type, work.root());
             m_ends.push_back(m_end);
-            for (const std::uint64_t job : std::exchange(m_callers, {})) {
-                m_control->ack(job, m_end);
-            }
+            tell(m_end);
         }
         // Jobs of workers that have died may still be here. They end first.
         if (m_has_end && work.is_quiet() && m_visits.empty() && work.has_no_branches()) {
@@ -341,10 +462,7 @@ bool elastic::step(rank_work& work) {
     for (job_event e; m_queue->next(e); moved = true) {
         handle(work, std::move(e));
     }
-    for (local_work::finished& f : work.take_finished()) {
-        finish(std::move(f));
-        moved = true;
-    }
+    moved |= share(work);
     while (m_unfetched < most_unfetched && work.available() != 0) {
         std::vector<parcel> one = work.take_oldest(1);
         if (one.empty()) {
@@ -408,8 +526,29 @@ void elastic::handle(rank_work& work, job_event&& e) {
             throw cluster::mismatch_error("pilfer::cluster: the coordinator refuses the call of this worker");
         }
         if (e.what == job_event::kind::done) {
-            m_end = std::move(e.content);
-            m_has_end = true;
+            const auto r = read_as<reply>(e.content);
+            if (!r.end.empty()) {
+                m_end = std::move(e.content);
+                m_has_end = true;
+                return;
+            }
+            for (const parcel_result& b : decode_bounds(r.bounds)) {
+                work.learn_bound(b);
+            }
+            m_version = r.version;
+            ask();
+        }
+        return;
+    }
+    if (m_report != 0 && e.job == m_report) {
+        if (e.what == job_event::kind::failed) {
+            throw cluster::mismatch_error("pilfer::cluster: the coordinator refuses the news of this worker");
+        }
+        if (e.what == job_event::kind::done) {
+            m_report = 0;
+            for (local_work::finished& f : std::exchange(m_held, {})) {
+                finish(std::move(f));
+            }
         }
         return;
     }

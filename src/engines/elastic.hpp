@@ -12,6 +12,7 @@
 #include <pilfer/cluster.hpp>
 
 #include "cluster/rank_work.hpp"
+#include "cluster/tasks.hpp"
 #include "jobqueue/job_queue.hpp"
 #include "jobqueue/sockets.hpp"
 
@@ -56,6 +57,10 @@ private:
     void greet();
     void welcome(const job_event& hello);
     void answer(const job_event& call);
+    void heed(const call& c);
+    void ask();
+    void tell(const std::vector<std::byte>& bytes);
+    bool share(rank_work& work);
     void serve_control();
     [[nodiscard]] bool step(rank_work& work);
     void handle(rank_work& work, job_event&& e);
@@ -83,11 +88,16 @@ private:
     std::vector<std::vector<std::byte>> m_ends; // of all runs, for workers that come late
     std::vector<std::uint64_t> m_callers;       // jobs of workers that wait for the end of a run
     std::uint64_t m_asked = 0;                  // when a worker asked something
+    std::uint64_t m_told = 0;                   // version of the bounds that all callers have
 
     // Of a run.
     std::uint64_t m_run = 0;
     std::string m_jobs; // its queue
     std::uint64_t m_call = 0;
+    rank_work* m_work = nullptr;
+    std::uint64_t m_version = 0;              // of the bounds
+    std::uint64_t m_report = 0;               // worker: a job with news that has not ended; 0: none
+    std::vector<local_work::finished> m_held; // results that wait for that
     std::vector<std::byte> m_end;
     bool m_has_end = false;
     std::uint64_t m_next_watch = 0;

@@ -162,10 +162,6 @@ namespace {
         throw usage_error("pilfer::cluster: mpirun has started this process, and PILFER_CLUSTER names a job "
                           "queue: use one of them");
     }
-    if (!cluster_bounds().empty()) {
-        throw usage_error("pilfer::cluster: this program has a cluster::bound, which needs ranks that mpirun "
-                          "starts; a job queue does not carry it");
-    }
     return std::make_unique<elastic>(where, is_worker, patience);
 }
 
@@ -387,13 +383,6 @@ cluster_run::cluster_run(session_core& core, cluster_task& root) : m_core(&core)
 }
 cluster_run::~cluster_run() { m_core->end_run(); }
 bool cluster_run::has_others() const noexcept { return m_core->size() > 1 || m_core->is_elastic(); }
-void cluster_run::refuse_if_elastic(const char* call) const {
-    if (m_core->is_elastic()) {
-        throw usage_error(("pilfer::cluster: a job queue does not carry " + std::string(call) +
-                           ", which needs ranks that mpirun starts")
-                              .c_str());
-    }
-}
 std::vector<std::byte> cluster_run::run_erased(void (*root)(const void*, cluster::archive&),
                                                const void* closure) const {
     return m_core->run(*m_root, root, closure);

@@ -1,4 +1,5 @@
 // One process of an elastic run: elastic <mode> [<argument>] [--pilfer-worker]. elastic.py starts several.
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -132,6 +133,54 @@ void large(cluster::session& s) {
     std::printf("%zu blocks\n", all.size());
 }
 
+cluster::bound<int> smallest(1'000'000);
+/// Looks for the smallest value of a function that jumps. The place 0 waits until another process has found
+/// it.
+struct search {
+    std::string folder;
+    int first, last;
+    long operator()() const {
+        if (last - first > 10) {
+            const int middle = (first + last) / 2;
+            auto [a, b] = cluster::join(search{folder, first, middle}, search{folder, middle, last});
+            return a + b;
+        }
+        for (int i = first; i < last; ++i) {
+            smallest.improve(100 + (i * 7919 + 1) % 997);
+        }
+        while (first == 0 && smallest.get() != 100 && !pilfer::cancelled()) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        }
+        return last - first;
+    }
+};
+void serialize(cluster::archive& a, search& s) { a(s.folder, s.first, s.last); }
+PILFER_CLUSTER_TASK(search);
+
+/// Each process prints the same values. The second run begins with the worst one.
+void bounds(cluster::session& s, const std::string& folder) {
+    const long looked = s.run(search{folder, 0, 997});
+    const int best = smallest.get();
+    (void)s.run(search{folder, 900, 905});
+    std::printf("%ld %d %d\n", looked, best, smallest.get());
+}
+
+/// The place 0 waits for the last one, so that another process has to run it.
+void journaled(cluster::session& s, const std::string& folder) {
+    static std::atomic<int> calls{0};
+    const std::string there = folder + "/last";
+    const auto f = [&there](int i) {
+        ++calls;
+        if (i == 199) {
+            std::ofstream(there) << 'x';
+        }
+        return i == 0 ? until_there{there}() : static_cast<long>(i);
+    };
+    const long sum = s.map_reduce_journaled(folder + "/journal", 0, 200, 0L, f, std::plus<>{});
+    std::printf("%ld\n", sum);
+    std::fprintf(stderr, "%d calls\n", calls.load());
+}
+
 int mode(cluster::session& s, const std::string& name, const std::string& argument) {
     if (name == "exact") {
         exact(s);
@@ -145,9 +194,10 @@ int mode(cluster::session& s, const std::string& name, const std::string& argume
     } else if (name == "other_calls") {
         (void)s.run(fib{1});
         s.rank() == 0 ? (void)s.run(fib{2}) : (void)s.run(thrower{0, 0});
+    } else if (name == "bounds") {
+        bounds(s, argument);
     } else if (name == "journal") {
-        (void)s.map_reduce_journaled(
-            argument, 0, 10, 0, [](int i) { return i; }, std::plus<>{});
+        journaled(s, argument);
     } else {
         return 2;
     }

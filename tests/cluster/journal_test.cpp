@@ -74,6 +74,20 @@ TEST(journal_file, parts_come_back_in_their_order) {
     EXPECT_EQ(open_again(file.path).size(), 4u);
 }
 
+TEST(journal_file, part_that_comes_twice_is_kept_once) { // a task of an elastic run may run twice
+    const temporary_file file;
+    write_three(file.path);
+    {
+        journal j(true, facts.parts());
+        (void)j.open(file.path, facts, check_text);
+        j.keep(saved_part(three[1])); // is in the file
+        j.keep({1, value("one")});
+        j.keep({1, value("one")});
+        j.keep({2, value("two")});
+    }
+    EXPECT_EQ(open_again(file.path).size(), 5u);
+}
+
 TEST(journal_file, torn_at_any_byte_keeps_the_whole_records) {
     const temporary_file file;
     write_three(file.path);
@@ -215,17 +229,26 @@ TEST(journal_file, unreadable_value_is_refused) {
     EXPECT_THAT(error_of(file.path), testing::HasSubstr("has a value that cannot be read: too few bytes"));
 }
 
+/// A file with these records, each as a file that has it alone.
+std::string with_records(const std::string& path, const std::vector<saved_part>& records) {
+    std::string all;
+    std::size_t head = 0;
+    for (const saved_part& p : records) {
+        std::filesystem::remove(path);
+        journal j(true, facts.parts() + 1);
+        (void)j.open(path, facts, check_text);
+        head = read(path).size();
+        j.keep(saved_part(p));
+        all += read(path).substr(all.empty() ? 0 : head);
+    }
+    return all;
+}
+
 TEST(journal_file, repeated_part_and_part_beyond_the_range_end_it) {
     const temporary_file file;
     for (const std::uint64_t part : {0u, 5u}) {
-        std::filesystem::remove(file.path);
-        {
-            journal j(true, facts.parts());
-            (void)j.open(file.path, facts, check_text);
-            j.keep({0, value("zero")});
-            j.keep({part, value("bad")});
-            j.keep({1, value("one")});
-        }
+        write(file.path,
+              with_records(file.path, {{0, value("zero")}, {part, value("bad")}, {1, value("one")}}));
         EXPECT_EQ(open_again(file.path), (std::vector<saved_part>{{0, value("zero")}}));
     }
 }

@@ -80,6 +80,7 @@ private:
     std::string m_path;
     int m_file = -1;
     bool m_failed = false;
+    std::vector<bool> m_seen; // rank 0: a task of an elastic run may run twice
     std::vector<saved_part> m_unsent;
 };
 

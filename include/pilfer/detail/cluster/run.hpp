@@ -26,8 +26,6 @@ public:
     ~cluster_run();
 
     [[nodiscard]] bool has_others() const noexcept;
-    /// Throws usage_error in an elastic run, which does not have this call.
-    void refuse_if_elastic(const char* call) const;
     /// On rank 0 runs `root(archive&)`, which writes its result, as a task. All ranks balance until it has
     /// ended, and return its result or throw remote_error.
     template <class Root>
