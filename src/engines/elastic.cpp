@@ -77,7 +77,7 @@ template <class T>
     }
     return std::move(m.results);
 }
-/// What ends a run, for workers.
+/// The end of a run, for workers.
 [[nodiscard]] std::vector<std::byte> encoded_end(const cluster_task& type, const parcel_result& end) {
     const message m{.kind = message_kind::done, .task = type.number, .results = {end}};
     return bytes_of(reply{.bounds = encoded_bounds(), .end = encode(m)});
