@@ -215,17 +215,14 @@ bool arena::has_work() noexcept {
     return false;
 }
 
-void arena::enqueue(d1::task& t, bool needs_worker) {
+void arena::enqueue(d1::task& t) {
     m_queued.push(t);
-    if (needs_worker) {
-        ask_for_worker(true);
-    }
+    ask_for_worker(true);
     advertise(0);
 }
 
-void arena::enqueue_critical(d1::task& t) {
-    m_critical.push(t);
-    ask_for_worker(true);
+void arena::submit(d1::task& t, bool is_critical) {
+    (is_critical ? m_critical : m_queued).push(t);
     advertise(0);
 }
 
@@ -610,13 +607,13 @@ void enqueue(d1::task& t, d1::task_group_context& c, d1::task_arena_base* ta) {
     arena& a = ta != nullptr ? *task_arena_impl::of(*ta) : *here.place;
     task_group_context_impl::bind(c, here);
     prepare(t, c);
-    a.enqueue(t, true);
+    a.enqueue(t);
 }
 
 void enqueue(d1::task& t, d1::task_arena_base* ta) {
     arena& a = ta != nullptr ? *task_arena_impl::of(*ta) : *thread_data::here().place;
     prepare(t, a.default_context());
-    a.enqueue(t, true);
+    a.enqueue(t);
 }
 
 void submit(d1::task& t, d1::task_group_context& c, arena* a, std::uintptr_t as_critical) {
@@ -627,11 +624,7 @@ void submit(d1::task& t, d1::task_group_context& c, arena* a, std::uintptr_t as_
         return;
     }
     prepare(t, c, here.isolation);
-    if (as_critical != 0) {
-        a->enqueue_critical(t);
-    } else {
-        a->enqueue(t, false); // a thread waits for the graph in `a`
-    }
+    a->submit(t, as_critical != 0);
 }
 
 // Returns when the arena has neither tasks nor workers. For debugging: the thread looks again and again.

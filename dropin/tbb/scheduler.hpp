@@ -180,9 +180,10 @@ public:
         return m_jobs.load(std::memory_order_seq_cst) != 0 || has_work();
     }
 
-    /// `needs_worker`: a worker comes even if the arena has none. Otherwise a thread waits for the task.
-    void enqueue(d1::task& t, bool needs_worker);
-    void enqueue_critical(d1::task& t);
+    /// A worker comes even if the arena may have none.
+    void enqueue(d1::task& t);
+    /// A worker comes only if the arena may have one: a thread waits in the arena for the task.
+    void submit(d1::task& t, bool is_critical);
     /// After a task of `isolation` was published: asks for a worker, and wakes a thread that sleeps here.
     void advertise(std::intptr_t isolation) noexcept {
         if (!s_reaches_all) {
