@@ -27,8 +27,8 @@ grep -rn -e "$source" -e '#include <pilfer/' "$work/pilfer" && fail "the files n
 
 for cxx in "$@"; do
     name=$work/$(basename "$cxx")
-    # The library once, at a level that compiles fast; each program is linked to it.
-    "$cxx" "${flags[@]}" -O1 -c -o "$name-pilfer.o" "$work/pilfer/pilfer.cpp"
+    # The library once, at the level that compiles fastest; each program is linked to it.
+    "$cxx" "${flags[@]}" -O0 -c -o "$name-pilfer.o" "$work/pilfer/pilfer.cpp"
     "$cxx" "${flags[@]}" -O1 -I "$work" -o "$name-program" "$here/main.cpp" "$here/other.cpp" "$name-pilfer.o"
     answers "$name-program"
     "$cc" -std=c11 -Wall -Wextra -Wpedantic -Werror -I "$work/pilfer" -c -o "$name-c.o" "$here/amalgamated.c"

@@ -39,7 +39,7 @@ configure() { # <folder> <prefix> [cmake argument]...
     cmake -S "$here/find_package" -B "$1" "${compilers[@]}" "-DCMAKE_PREFIX_PATH=$2" "${@:3}"
 }
 
-cmake -S "$source" -B "$work/library" "${compilers[@]}" "-DCMAKE_CXX_FLAGS_RELEASE=-O1 -DNDEBUG" -DPILFER_TOOLS=OFF \
+cmake -S "$source" -B "$work/library" "${compilers[@]}" "-DCMAKE_CXX_FLAGS_RELEASE=-O0 -DNDEBUG" -DPILFER_TOOLS=OFF \
     -DPILFER_RACE=OFF -DPILFER_TBB=OFF -DPILFER_CLUSTER=OFF -DPILFER_UNITY=ON -DPILFER_SANITIZED_VARIANTS=ON \
     -DCMAKE_INSTALL_PREFIX="$work/prefix" >"$work/log"
 cmake --build "$work/library" -- --quiet
