@@ -210,7 +210,12 @@ extern "C" int pilfer_cluster_register(const char* name, pilfer_cluster_function
             throw std::invalid_argument("pilfer::cluster: two jobs have the name \"" + std::string(name) +
                                         '"');
         }
-        at->second = new cluster_job(name, f);
+        try {
+            at->second = new cluster_job(name, f);
+        } catch (...) {
+            jobs_by_name().erase(at);
+            throw;
+        }
     });
 }
 

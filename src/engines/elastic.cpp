@@ -297,12 +297,14 @@ bool elastic::share(rank_work& work) {
     }
     std::vector<local_work::finished> fresh = work.take_finished(); // before what they have found
     const message bounds{.kind = message_kind::bounds, .results = work.take_bounds()};
-    if (m_control != nullptr) {
+    if (m_has_end) {
+        // What a task that is left over finds is of no use.
+    } else if (m_control != nullptr) {
         m_version += bounds.results.empty() ? 0 : 1;
         if (std::exchange(m_told, m_version) != m_version) {
             tell(bytes_of(reply{.version = m_version, .bounds = encoded_bounds()}));
         }
-    } else if (!m_has_end) {
+    } else {
         const message parts{.kind = message_kind::parts, .results = work.take_parts()};
         call c{.run = m_run};
         for (const message* m : {&bounds, &parts}) {
@@ -424,6 +426,7 @@ parcel_result elastic::run(rank_work& work, cluster_task& type, std::function<vo
             m_has_end = true;
             m_end = encoded_end(type, work.root());
             m_ends.push_back(m_end);
+            m_version = m_told = 0; // who asks from now on is in the next run, which has no bounds yet
             tell(m_end);
         }
         // Jobs of workers that have died may still be here. They end first.

@@ -78,7 +78,10 @@ public:
         shake_hands();
     }
 
-    ~tls_stream() override { (void)SSL_shutdown(m_session.get()); } // says so, and waits for no answer
+    ~tls_stream() override {
+        (void)SSL_shutdown(m_session.get()); // says so, and waits for no answer
+        ERR_clear_error();                   // the program's own use of OpenSSL must not find it
+    }
 
     std::size_t send(std::span<const std::byte> bytes) override {
         ERR_clear_error();
