@@ -298,7 +298,7 @@ bool elastic::share(rank_work& work) {
     std::vector<local_work::finished> fresh = work.take_finished(); // before what they have found
     const message bounds{.kind = message_kind::bounds, .results = work.take_bounds()};
     if (m_has_end) {
-        // What a task that is left over finds is of no use.
+        // Bounds and parts of tasks that are left over are of no use.
     } else if (m_control != nullptr) {
         m_version += bounds.results.empty() ? 0 : 1;
         if (std::exchange(m_told, m_version) != m_version) {

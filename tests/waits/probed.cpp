@@ -21,7 +21,7 @@ int main() {
             },
             [&taken] { taken = true; });
         pilfer::event never;
-        (void)never.wait_for(std::chrono::milliseconds(1)); // suspends, whoever is faster
+        (void)never.wait_for(std::chrono::milliseconds(1)); // suspends, with any thief
         pilfer::scope cancelled;
         cancelled.cancel();
         cancelled.sync();

@@ -67,7 +67,7 @@ expect 6 'counted '
 while read -r _ name times; do
     expect "$times" "fired $name [01] ?"
 done < <(grep '^counted ' "$folder/out")
-# What was suspended is resumed, and a worker takes from the other one.
+# The suspended task is resumed, and a worker takes from the other one.
 for verb in suspend resume; do
     sed -n "s/^fired $verb [01] \(0x[0-9a-f]*\).*/\1/p" "$folder/out" | LC_ALL=C sort >"$folder/$verb"
 done
