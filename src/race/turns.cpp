@@ -113,7 +113,17 @@ void switch_to(fiber* f) noexcept {
     running_fiber = !the.over && take_turn() ? f : nullptr;
 }
 
+/// The sanitizer's own library would take the place of the room instrument. Whichever constructor is the
+/// first one has to find it.
+[[gnu::constructor]] static void check_link() noexcept {
+    if (__tsan_get_report_data != nullptr) {
+        os::write_error("pilfer race: link this program without -fsanitize=thread (docs/guides/races.md)\n");
+        std::_Exit(70);
+    }
+}
+
 void begin_program() noexcept {
+    check_link();
     if (the.shadow.has_begun()) {
         return;
     }
@@ -166,14 +176,6 @@ void stop() noexcept {
     running_fiber = nullptr;
     the.found.given_up = the.order.given_up();
     the.found.outside_threads = the.outside.load();
-}
-
-/// The sanitizer's own library would take the place of the room instrument.
-[[gnu::constructor]] static void check_link() noexcept {
-    if (__tsan_get_report_data != nullptr) {
-        os::write_error("pilfer race: link this program without -fsanitize=thread (docs/guides/races.md)\n");
-        std::_Exit(70);
-    }
 }
 
 unsigned thread_pointers(const std::uintptr_t*& all) noexcept {
