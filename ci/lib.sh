@@ -101,6 +101,13 @@ leg() {
     echo "== $preset: build"
     cmake --preset "$preset" -B "$folder" -DPILFER_TEST_TOGETHER=ON ${PILFER_CMAKE_ARGS:-} >/dev/null || return
     cmake --build "$folder" -j "$(nproc)" -- --quiet || return
+    tested "$preset" "$@"
+}
+
+# tested <preset> [ctest argument]...: tests what is built in build/<preset>.
+tested() {
+    local preset=$1 folder=${PILFER_BUILD:-build}/$1
+    shift
     echo "== $preset: test"
     rm -f "$folder/Testing/Temporary/LastTestsFailed.log"
     # More than CPUs: tests also wait.

@@ -46,10 +46,7 @@ has_probes() {
 }
 
 if [[ $way == subdirectory || $way == fetch_content ]]; then
-    # One of them file by file, as a user gets it.
-    unity=ON
-    [[ $way == fetch_content ]] && unity=OFF
-    build "$here/$way" "$work/user" "-Dpilfer_source=$source" -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0 -DPILFER_UNITY=$unity
+    build "$here/$way" "$work/user" "-Dpilfer_source=$source" -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0 -DPILFER_UNITY=ON
     run_consumer "$work/user/consumer"
     has_probes "$here/$way" "$work/with" "-Dpilfer_source=$source" || fail "users are compiled without probes"
     has_probes "$here/$way" "$work/without" "-Dpilfer_source=$source" -DPILFER_STACK_CLASH_PROTECTION=OFF &&
@@ -68,29 +65,16 @@ fi
 
 shared=OFF
 [[ $way == shared ]] && shared=ON
-# One of them with the command, the other one with the optional libraries. -O0: other tests cover optimised code.
-if [[ $way == static ]]; then
-    tools=ON parts=(-DPILFER_RACE=OFF -DPILFER_TBB=OFF -DPILFER_CLUSTER=OFF)
-else
-    tools=OFF parts=(-DPILFER_RACE=ON)
-fi
-build "$source" "$work/library" "-DCMAKE_CXX_FLAGS_RELEASE=-O0 -DNDEBUG" -DBUILD_SHARED_LIBS=$shared -DPILFER_TOOLS=$tools \
+# One of them with the optional libraries, none with the command, which deb.sh installs. -O0: other tests cover optimised code.
+parts=(-DPILFER_RACE=ON)
+[[ $way == shared ]] || parts=(-DPILFER_RACE=OFF -DPILFER_TBB=OFF -DPILFER_CLUSTER=OFF)
+build "$source" "$work/library" "-DCMAKE_CXX_FLAGS_RELEASE=-O0 -DNDEBUG" -DBUILD_SHARED_LIBS=$shared -DPILFER_TOOLS=OFF \
     "${parts[@]}" -DPILFER_UNITY=ON -DCMAKE_INSTALL_PREFIX="$work/first"
 cmake --install "$work/library" >/dev/null
 # An installed tree may be moved, so it must not contain the path of its first place.
 mv "$work/first" "$work/prefix"
 if grep -rIl -e "$work/first" -e "$work/library" -e "$source/" "$work/prefix"; then
     fail "installed files name the build's folders"
-fi
-
-if [[ $tools == ON ]]; then
-    command=$work/prefix/bin/pilfer
-    [[ $("$command" --version) == "pilfer $(sed -n 's/^project(pilfer VERSION \([0-9.]*\).*/\1/p' "$source/CMakeLists.txt")" ]] ||
-        fail "the installed command has another version than the project"
-    "$command" info | grep -q '^workers: ' || fail "pilfer info does not say how many workers"
-    "$command" selftest --for 1s --quiet --watchdog 60 || fail "the installed command has no pilfer-chaos"
-    [[ -s $work/prefix/share/man/man1/pilfer.1 && -s $work/prefix/share/bash-completion/completions/pilfer &&
-        -s $work/prefix/share/pilfer/gdb/pilfer.py ]] || fail "man page, completion or gdb script is missing"
 fi
 
 build "$here/find_package" "$work/user" "-DCMAKE_PREFIX_PATH=$work/prefix" -DCMAKE_BUILD_TYPE=Release

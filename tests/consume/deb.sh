@@ -24,8 +24,14 @@ done
 
 libdir=$work/root/usr/lib/$(dpkg-architecture -qDEB_HOST_MULTIARCH)
 export LD_LIBRARY_PATH=$libdir
-[[ $("$work/root/usr/bin/pilfer" --version) == "pilfer "* ]] || fail "no command in pilfer-tools"
-"$work/root/usr/bin/pilfer" selftest --for 1s --quiet --watchdog 60 || fail "pilfer selftest fails"
+command=$work/root/usr/bin/pilfer
+[[ $("$command" --version) == "pilfer $(sed -n 's/^project(pilfer VERSION \([0-9.]*\).*/\1/p' "$source/CMakeLists.txt")" ]] ||
+    fail "the command of pilfer-tools has another version than the project"
+"$command" info | grep -q '^workers: ' || fail "pilfer info does not say how many workers"
+"$command" selftest --for 1s --quiet --watchdog 60 || fail "pilfer selftest fails"
+share=$work/root/usr/share
+[[ -s $(ls "$share"/man/man1/pilfer.1*) && -s $share/bash-completion/completions/pilfer && -s $share/pilfer/gdb/pilfer.py ]] ||
+    fail "man page, completion or gdb script is missing"
 
 run_consumer() {
     [[ $("$1") == "consumed 42 and 55" ]] || fail "$1 printed something else"
