@@ -322,6 +322,69 @@ struct out_of_turn_seen : process<2> {
     void finish() {}
 };
 
+/// Below a cancelled scope, scopes of two tasks end out of turn at once while a third task looks up through
+/// both. The outer one has `cancel_seen` already, so the look ends there. The cancelled scope must not be
+/// marked. `Twice`: the task of the outer one has ended another scope so before, right above.
+template <bool Twice>
+struct out_of_turn_both : process<3> {
+    static constexpr unsigned threads = 3;
+    box<scope> cancelled;
+    box<scope> top;
+    box<scope> upper;
+    box<scope> between;
+    box<scope> lower;
+    box<scope> inner;
+
+    out_of_turn_both() {
+        cancelled.make(nullptr);
+        top.make(&cancelled->place);
+        upper.make(link::as_owner(&top->place));
+        between.make(link::as_owner(&upper->place));
+        lower.make(&between->place);
+        inner.make(link::as_owner(&lower->place));
+        this->cancel(*cancelled.get());
+        upper->place.head().cancel_state.fetch_or(cancel_flag::cancel_seen, rlx); // by another look
+        if (!Twice) {
+            upper->place.relink(top->place);
+            top.end();
+        }
+    }
+    /// scope::leave() and cancellation::forget()
+    void leave(box<scope>& gone, scope& below) {
+        below.place.relink(gone->place);
+        this->all.apart([this] {
+            atom::heavy_fence();
+            this->workers[2].looks_up.wait_for_end();
+        });
+        gone.end();
+    }
+    void thread(unsigned i) {
+        if (i == 2) {
+            check(this->stopped_at(this->workers[2], &inner->place), "goes on below a cancelled scope");
+            inner->ended.store(1, rel);
+            return;
+        }
+        if (i == 1) {
+            leave(lower, *inner.get());
+            this->end_of_round(*inner.get(), 1);
+            inner.end();
+            between->ended.store(1, rel);
+            return;
+        }
+        if (Twice) {
+            leave(top, *upper.get());
+        }
+        leave(upper, *between.get());
+        this->end_of_round(*between.get(), 1);
+        between.end();
+        check((cancelled->place.head().cancel_state.load(rlx) & cancel_flag::cancel_seen) == 0,
+              "the owner of the cancelled scope is stopped");
+        this->end_of_round(*cancelled.get(), 0);
+        cancelled.end();
+    }
+    void finish() { this->check_quiet(); }
+};
+
 /// A task looks and notes in its scope that nothing stops it, at any moment of a cancellation further out. A
 /// task beside it must not believe an older note, nor what an earlier scope has left at that address.
 struct noted : process<2> {
@@ -642,6 +705,10 @@ const registered<out_of_turn<true, false, true>> r16("cancel_unlink_first_told",
                                                      "the same where another one cancels");
 const registered<out_of_turn_seen> r13("cancel_unlink_told",
                                        "a scope ends out of turn below of a cancelled one");
+const registered<out_of_turn_both<false>> r21("cancel_unlink_both",
+                                              "scopes of two tasks end out of turn on one way up");
+const registered<out_of_turn_both<true>> r22("cancel_unlink_both_twice",
+                                             "the same, one task ends two scopes");
 const registered<noted> r20("cancel_noted",
                             "looks note that nothing stops a task while a scope is cancelled");
 const registered<out_of_turn_waits> r19("cancel_unlink_waits",

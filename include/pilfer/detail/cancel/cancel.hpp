@@ -5,7 +5,6 @@
 // its own node. States, edges cancel.C1 to cancel.C8 and why no task is missed: src/cancel/README.md.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 
 #include <pilfer/detail/base/atom.hpp>
@@ -30,31 +29,30 @@ inline constexpr std::uint32_t drops =
     ~(from_below | shielded | cleanup | branch); ///< Children that have not started never start.
 } // namespace cancel_flag
 
-/// Repeats a walk from `place` up to `end`, which is excluded and was `steps` links away. Returns true at
-/// the first link whose head satisfies f.
+/// Repeats a walk from `place` up to `end`, which is excluded. Returns true at the first link whose head
+/// satisfies f.
 ///
-/// A scope that ends out of turn may have left the chain meanwhile, even `end` itself. The walk then ends
-/// at the end of the chain or after `steps` links. That is no further out than `end` was, unless two
-/// scopes of two tasks left at once.
+/// Scopes that end out of turn may have left the chain meanwhile, even `end` itself. The walk then ends at
+/// the parent of `end`. That link is stable: only the owner of `end` changes it, and waits for the end of
+/// this walk.
 template <class Node, class F>
-bool walk_again(Node* place, const Node* end, std::size_t steps, F f) noexcept {
-    for (Node* at = place; steps > 0; --steps) {
+bool walk_again(Node* place, const Node* end, F f) noexcept {
+    for (Node* at = place;;) {
         Node* const s = Node::strip(at);
-        if (s == nullptr || s == end) {
-            break;
+        if (s == end || s == Node::strip(end->parent())) {
+            return false;
         }
         if (f(s->head())) {
             return true;
         }
         at = s->parent();
     }
-    return false;
 }
 
-/// True if a shield against the scope `against` is among the `steps` nodes from `place` up.
+/// True if a shield against the scope `against` is among the nodes from `place` up to `against`.
 template <class Node>
-[[nodiscard]] bool is_shielded(Node* place, const Node* against, std::size_t steps) noexcept {
-    return walk_again(place, against, steps, [against](auto& head) {
+[[nodiscard]] bool is_shielded(Node* place, const Node* against) noexcept {
+    return walk_again(place, against, [against](auto& head) {
         return (head.cancel_state.load(rlx) & cancel_flag::shielded) != 0 && head.shielded() == against;
     });
 }
@@ -100,15 +98,14 @@ void propagate(State& word) noexcept {
 template <class Node>
 [[nodiscard]] bool is_stopped(Node* place, std::uint64_t epoch = 0, bool propagates = true) noexcept {
     unsigned shields = 0; // those passed that are against scopes further up
-    std::size_t steps = 0;
     Node* end = place;
-    const auto clear = [place, epoch, &steps] {
-        if (epoch != 0 && steps != 0) {
+    const auto clear = [place, epoch, &end] {
+        if (epoch != 0 && end != place) {
             Node::strip(place)->note_clear(epoch);
         }
         return false;
     };
-    for (;; end = Node::strip(end)->parent(), ++steps) {
+    for (;; end = Node::strip(end)->parent()) {
         Node* const s = Node::strip(end);
         if (s == nullptr || Node::holds(end)) {
             return clear();
@@ -121,7 +118,7 @@ template <class Node>
         // Whether a shield is against this scope matters only if the scope is cancelled. Otherwise the
         // shield stays counted, and `cancel_seen` says nothing for longer.
         if ((word & cancel_flag::cancelled) != 0) {
-            const bool shielded = shields != 0 && is_shielded<Node>(place, s, steps);
+            const bool shielded = shields != 0 && is_shielded<Node>(place, s);
             shields -= shielded ? 1 : 0;
             // The owner is not below its scope: only what stops the owner itself counts.
             if (!Node::is_owner(end) && !shielded) {
@@ -141,7 +138,7 @@ template <class Node>
     if (!propagates) {
         return true;
     }
-    walk_again(place, Node::strip(end), steps, [](auto& head) {
+    walk_again(place, Node::strip(end), [](auto& head) {
         propagate(head.cancel_state);
         return false;
     });
