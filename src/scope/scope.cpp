@@ -371,11 +371,9 @@ void scope_core::leave() noexcept {
         std::terminate();
     }
     cancellation::forget(m_link);
-    // If this scope was a shield, tasks that wait below may be stopped from now on. Not under a lock:
-    // callbacks of stop_on_cancel run in this look, and may want that lock.
-    if (owner->locks == 0) {
-        cancellation::look_again(*below);
-    }
+    // If this scope was a shield or a cleanup, tasks that wait below may be stopped from now on. If they are
+    // below a lock of this task, too, the unlock looks again.
+    cancellation::look_again(*below);
 }
 
 /// Called after all children have ended. Returns the number of their exceptions. A cancellation from now on

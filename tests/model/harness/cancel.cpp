@@ -476,6 +476,86 @@ struct out_of_turn_waits : process<1> {
     void finish() { check_quiet(); }
 };
 
+/// A shield ends out of turn, after the exit that it is against: the scope below goes on. A task below that
+/// scope begins to wait at any moment. It must be stopped, but not before the end of the shield.
+struct out_of_turn_shield : process<2> {
+    static constexpr unsigned threads = 2;
+    struct frame {
+        cancellable::waiter l;
+        waiters* list;
+        waiters::entry e;
+    };
+    box<scope> left;
+    box<scope> shield;
+    box<scope> inner;
+    box<waiters> object;
+    box<frame> waiting;
+    bool has_ended = false; // the shield; of the checker itself
+
+    out_of_turn_shield() {
+        left.make(nullptr);
+        shield.make(&left->place);
+        shield->place.head().against = &left->place;
+        shield->place.head().cancel_state.store(cancel_flag::shielded, rlx);
+        inner.make(link::as_owner(&shield->place));
+        object.make();
+        cancel(*left.get());
+    }
+    void thread(unsigned i) {
+        if (i == 0) {
+            // ~exit_shield(), scope::leave() and cancellation::forget()
+            has_ended = true;
+            shield->place.head().cancel_state.fetch_and(~cancel_flag::shielded, rlx);
+            inner->place.relink(shield->place);
+            all.apart([this] {
+                all.renew();
+                atom::heavy_fence();
+                for (worker& w : workers) {
+                    w.looks_up.wait_for_end();
+                    w.stoppable.unlink(shield->place);
+                }
+            });
+            shield.end();
+            all.again([this] {
+                for (worker& w : workers) {
+                    w.stoppable.stop_below(inner->place);
+                }
+            });
+            end_of_round(*inner.get(), 1);
+            inner.end();
+            end_of_round(*left.get(), 0);
+            left.end();
+            return;
+        }
+        frame& f = *waiting.make();
+        f.list = object.get();
+        f.l.node = &inner->place;
+        f.l.stop = [](cancellable::waiter& self) noexcept {
+            auto& w = reinterpret_cast<frame&>(self);
+            waiters::entry& e = w.e;
+            if (w.list->withdraw(e)) {
+                go_on(e);
+            }
+        };
+        object->lock();
+        object->add(f.e);
+        object->unlock();
+        workers[1].stoppable.add(f.l);
+        if (!stopped_at(workers[1], &inner->place) || !object->withdraw(f.e)) {
+            wait_in(*object.get(), f.e, false);
+        }
+        check(has_ended, "stopped below a shield");
+        workers[1].stoppable.remove(f.l);
+        waiting.end();
+        inner->ended.store(1, rel);
+    }
+    void finish() {
+        check(object->empty(), "a task is left in the list");
+        object.end();
+        check_quiet();
+    }
+};
+
 /// A task exits a scope from inside a nested one, protected by its shield. Meanwhile another task beside it
 /// is stopped and marks the scope that both are in. A scope further out may be cancelled, too.
 template <bool Outer>
@@ -713,6 +793,8 @@ const registered<noted> r20("cancel_noted",
                             "looks note that nothing stops a task while a scope is cancelled");
 const registered<out_of_turn_waits> r19("cancel_unlink_waits",
                                         "a scope ends out of turn while a task begins to wait");
+const registered<out_of_turn_shield> r23("cancel_unlink_shield",
+                                         "a shield ends out of turn while a task below begins to wait");
 const registered<failing<false>> r10("cancel_fail", "an exception of a child stops its sibling");
 const registered<failing<true>> r11("cancel_fail_both", "two exceptions at the same time");
 const registered<outlived<false>> r12("cancel_holder",
