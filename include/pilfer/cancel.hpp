@@ -11,8 +11,12 @@ inline namespace v0 {
 ///
 /// A handler that catches it rethrows it soon; otherwise the next of these calls throws it again. It is not
 /// thrown while another exception is in flight in the task, except by a join in a destructor whose stolen
-/// branch was cancelled. Cleanup may fork: a scope that begins while its task unwinds is shielded from
-/// cancellations further out. Functions in C return PILFER_ECANCELED instead.
+/// branch was cancelled. Functions in C return PILFER_ECANCELED instead.
+///
+/// Cleanup may fork: a scope that begins while its task unwinds is shielded from cancellations further out.
+/// If the cancellation comes after the exception, the shield begins with the first `spawn`, `fork` with
+/// options or `sync` there. Children of a plain `fork` that have begun before that are stopped; `sync`
+/// returns all the same.
 class PILFER_API stopped {};
 
 /// True if the current task has been cancelled: an enclosing scope was cancelled, or the task is in a stolen

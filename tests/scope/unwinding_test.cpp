@@ -361,7 +361,7 @@ TEST_P(cleanup_scopes, a_failing_child_stops_its_siblings) {
 TEST_P(cleanup_scopes, a_cancellation_that_comes_while_it_waits_for_its_children_does_not_stop_them) {
     for (const bool spawns : {false, true}) {
         if (!spawns && GetParam() != 1) {
-            continue; // a thief may begin the child before sync()
+            continue; // another worker may begin the child before sync(): see `stopped`
         }
         bool ran = false;
         pool.run([&] {
@@ -383,6 +383,57 @@ TEST_P(cleanup_scopes, a_cancellation_that_comes_while_it_waits_for_its_children
             EXPECT_TRUE(soon([&] { return begun.load(); }));
             s.cancel();
             EXPECT_THROW(s.sync(), std::runtime_error);
+        });
+        EXPECT_TRUE(ran) << spawns;
+    }
+}
+
+/// A `fork` with options shields its scope at once, and so does a `spawn`: no sync() is needed.
+TEST_P(cleanup_scopes, a_child_that_ends_before_sync_is_shielded) {
+    if (GetParam() == 1) {
+        GTEST_SKIP() << "the child must run while its parent does";
+    }
+    for (const bool spawns : {false, true}) {
+        bool ran = false;
+        pool.run([&] {
+            std::atomic<bool> begun{false};
+            std::atomic<bool> cancelled{false};
+            pilfer::scope s;
+            s.fork([&] {
+                const at_end c{[&] {
+                    std::atomic<bool> ended{false};
+                    pilfer::scope own;
+                    const auto child = [&] {
+                        const at_end e{[&] { ended = true; }};
+                        begun = true;
+                        while (!cancelled) {
+                            std::this_thread::yield();
+                        }
+                        waits_a_little();
+                        ran = true;
+                    };
+                    if (spawns) {
+                        own.spawn([] {});
+                        own.fork(child);
+                    } else {
+                        own.fork({.weight = 1}, child);
+                    }
+                    while (!ended) {
+                        std::this_thread::yield();
+                    }
+                    own.sync();
+                }};
+                throw std::runtime_error("its own");
+            });
+            std::thread canceller([&] {
+                while (!begun) {
+                    std::this_thread::yield();
+                }
+                s.cancel();
+                cancelled = true;
+            });
+            EXPECT_THROW(s.sync(), std::runtime_error);
+            canceller.join();
         });
         EXPECT_TRUE(ran) << spawns;
     }
