@@ -36,7 +36,7 @@ def pages(paths):
 def page(features):
     out = ["# Features", "",
            "Everything that pilfer has, by goal. `docs/features.py` makes this page of `docs/features.toml`; edit that file.",
-           "A feature without an entry under *Missing* is complete."]
+           "A feature without a line *Missing* is complete."]
     goal = None
     for f in features:
         if f["goal"] != goal:
@@ -45,9 +45,9 @@ def page(features):
         out += ["", f"### {f['name']}", f["text"], ""]
         code = lambda names: ", ".join(f"`{n}`" for n in names)
         rows = [("Names", code(f["use"])), ("Headers", links("include/pilfer", f["headers"])), ("C", code(f["c"])),
-                ("Examples", links("examples", f["examples"])), ("More", pages(f["read"])),
-                ("Missing", "; ".join(f["open"]))]
+                ("Examples", links("examples", f["examples"])), ("More", pages(f["read"]))]
         out += [f"* {title}: {text}" for title, text in rows if text]
+        out += [f"* Missing: {text}" for text in f["open"]]
         out += [f"* Limit: {text}" for text in f["limits"]]
     return "\n".join(out) + "\n"
 

@@ -76,13 +76,16 @@ auto sum(Range&& range, F&& f) {
 /// only its tasks call join() and sum().
 class session {
 public:
-    /// Starts this rank. If the environment has PILFER_CLUSTER=gearman://host[:port][/name], or gearmans://
-    /// for TLS, this process is the coordinator of an elastic run (rank 0), or with the argument
-    /// --pilfer-worker one of its workers, which waits for a coordinator. Under mpirun or srun it initialises
-    /// MPI unless that is done, and compares the program with those of the other ranks. Otherwise there is
-    /// one rank, and no MPI. `o` is for this rank's pool; workers = 0 shares the CPUs with other ranks that
-    /// Open MPI's mpirun started on the machine. Throws usage_error for a second session, mismatch_error,
-    /// queue_error, std::invalid_argument for a URL that is none, and what the pool throws.
+    /// Starts this rank.
+    /// * PILFER_CLUSTER=gearman://host[:port][/name] in the environment, or gearmans:// for TLS, makes an
+    ///   elastic run. This process is its coordinator, rank 0. With the argument --pilfer-worker it is one of
+    ///   its workers, and waits for a coordinator.
+    /// * Under mpirun or srun the constructor initialises MPI unless that is done. Then it compares the
+    ///   program with those of the other ranks.
+    /// * Otherwise there is one rank, and no MPI.
+    /// `o` is for this rank's pool; workers = 0 shares the CPUs with other ranks that Open MPI's mpirun
+    /// started on the machine. Throws usage_error for a second session, mismatch_error, queue_error,
+    /// std::invalid_argument for a URL that is none, and what the pool throws.
     session(int argc, char** argv, const options& o = {});
     session(const session&) = delete;
     session& operator=(const session&) = delete;
