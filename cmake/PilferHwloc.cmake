@@ -15,6 +15,8 @@ if(NOT pilfer_hwloc_wanted STREQUAL "OFF")
     if(PILFER_HWLOC_LIBRARY_FOUND)
         # pkg-config tells of this machine's library in a cross build too: does it link?
         include(CheckCXXSourceCompiles)
+        include(CMakePushCheckState)
+        cmake_push_check_state(RESET) # what the host project has set for its own checks
         set(CMAKE_REQUIRED_LIBRARIES PkgConfig::PILFER_HWLOC_LIBRARY)
         set(CMAKE_REQUIRED_QUIET ON)
         check_cxx_source_compiles(
@@ -25,8 +27,7 @@ if(NOT pilfer_hwloc_wanted STREQUAL "OFF")
                        hwloc_topology_set_components(t, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, \"x86\");
             }"
             PILFER_HWLOC_LINKS)
-        unset(CMAKE_REQUIRED_LIBRARIES)
-        unset(CMAKE_REQUIRED_QUIET)
+        cmake_pop_check_state()
     endif()
     if(PILFER_HWLOC_LIBRARY_FOUND AND PILFER_HWLOC_LINKS)
         set(PILFER_HWLOC ON)

@@ -7,7 +7,9 @@ set(PILFER_USDT OFF)
 if(NOT pilfer_usdt_wanted STREQUAL "OFF")
     # Asked again each time, because the header may be installed later.
     include(CheckCXXSourceCompiles)
+    include(CMakePushCheckState)
     unset(PILFER_SDT_COMPILES CACHE)
+    cmake_push_check_state(RESET) # what the host project has set for its own checks
     set(CMAKE_REQUIRED_QUIET ON)
     check_cxx_source_compiles(
         "#include <sys/sdt.h>
@@ -15,7 +17,7 @@ if(NOT pilfer_usdt_wanted STREQUAL "OFF")
             STAP_PROBE4(pilfer, check, n, all, all[0], 4U);
         }"
         PILFER_SDT_COMPILES)
-    unset(CMAKE_REQUIRED_QUIET)
+    cmake_pop_check_state()
     if(PILFER_SDT_COMPILES)
         set(PILFER_USDT ON)
     elseif(pilfer_usdt_wanted STREQUAL "ON")

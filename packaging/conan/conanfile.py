@@ -34,6 +34,7 @@ class Pilfer(ConanFile):
         toolchain = CMakeToolchain(self)
         toolchain.cache_variables["PILFER_TOOLS"] = "OFF"
         toolchain.cache_variables["PILFER_HWLOC"] = "OFF"
+        toolchain.cache_variables["PILFER_USDT"] = "OFF"
         toolchain.generate()
 
     def build(self):

@@ -22,6 +22,14 @@ for package in libpilfer0.1 libpilfer-dev pilfer-tools; do
 done
 [[ $(dpkg-deb -f "$work"/deb/libpilfer-dev_*.deb Depends) == *"libpilfer0.1 (="* ]] || fail "libpilfer-dev does not need libpilfer0.1"
 
+case $(sed -n 's/^PILFER_SDT_COMPILES:INTERNAL=//p' "$work/deb/CMakeCache.txt") in
+1) probes="It has probes" ;;
+*) probes="It was built without probes" ;;
+esac
+for package in libpilfer0.1 pilfer-tools; do
+    [[ $(dpkg-deb -f "$work"/deb/"${package}"_*.deb Description) == *"$probes"* ]] || fail "$package does not say: $probes"
+done
+
 libdir=$work/root/usr/lib/$(dpkg-architecture -qDEB_HOST_MULTIARCH)
 export LD_LIBRARY_PATH=$libdir
 command=$work/root/usr/bin/pilfer
