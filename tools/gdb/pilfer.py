@@ -357,7 +357,8 @@ def describe_channel(value):
 
 
 def describe_pool(value):
-    core = int(value["m_core"])
+    # Its only member. clang describes a class where its constructors are compiled, and these are in the library.
+    core = word(int(value.address))
     for p in pools():
         if p.core == core:
             states = [line.rpartition(": ")[2].partition(",")[0] for line in p.worker_lines()]
