@@ -31,7 +31,8 @@ struct work_span {
     std::uint64_t theft_ns = 0;
     /// The cost of a resumption that the burdened span uses.
     std::uint64_t resume_ns = 0;
-    /// False if memory ran out: later tasks were not counted.
+    /// False if memory ran out: later tasks were not counted. Also false in a child of fork(), unless a task
+    /// of the pool has forked.
     bool complete = true;
 
     /// The average number of workers that the program can keep busy; 1 if nothing was recorded.

@@ -31,6 +31,7 @@ public:
     [[nodiscard]] bool run_prompt(scheduler&, submission&) noexcept override { return false; }
     [[nodiscard]] bool can_resize() const noexcept override { return false; }
     [[nodiscard]] std::optional<work_span> figures() const noexcept override;
+    void forget_threads() noexcept override { m_recorder->forget_threads(); }
     void write_files() noexcept override;
 
     void task_begins(scheduler& w, task_word task) noexcept override;

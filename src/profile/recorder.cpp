@@ -91,12 +91,31 @@ void recorder::on_worker(F f) noexcept {
     start_clock();
 }
 
+/// An event of another thread.
+template <class F>
+void recorder::outside(F f) noexcept {
+    if (has_lost_worker()) {
+        return;
+    }
+    const std::lock_guard lock(m_section);
+    guarded(f);
+}
+
+bool recorder::has_lost_worker() const noexcept { return m_process != detail::forks::this_process(); }
+
+void recorder::forget_threads() noexcept {
+    m_process = detail::forks::this_process();
+    m_section.forget_threads();
+}
+
 mark::~mark() {
     // Chains share what only one thread at a time may touch.
     if (home == nullptr || !end.longest.places.shares()) {
         return;
     }
-    if (home->m_worker.load(std::memory_order_relaxed) == std::this_thread::get_id()) {
+    if (home->has_lost_worker()) {
+        ::new (&end.longest.places) chain; // its memory is lost
+    } else if (home->m_worker.load(std::memory_order_relaxed) == std::this_thread::get_id()) {
         const worker_inside inside(home->m_section);
         end.longest.places = {};
     } else {
@@ -494,18 +513,15 @@ void recorder::submitted(key child, code runs, const spot& here) noexcept {
 }
 
 void recorder::submitted_outside(key child, code runs, const spot& here) noexcept {
-    const std::lock_guard lock(m_section);
-    guarded([&] { add_child(m_waiting[child], child, runs, *m_outside, here); });
+    outside([&] { add_child(m_waiting[child], child, runs, *m_outside, here); });
 }
 
 void recorder::synced_outside(key scope) noexcept {
-    const std::lock_guard lock(m_section);
-    guarded([&] { wait_over(*m_outside, scope, nullptr); });
+    outside([&] { wait_over(*m_outside, scope, nullptr); });
 }
 
 void recorder::got_outside(const mark& m) noexcept {
-    const std::lock_guard lock(m_section);
-    guarded([&] { wait_over(*m_outside, m.end.longest, m.end.task); });
+    outside([&] { wait_over(*m_outside, m.end.longest, m.end.task); });
 }
 
 bool recorder::may_split() noexcept {
@@ -524,20 +540,22 @@ bool recorder::may_split() noexcept {
 }
 
 work_span recorder::figures() const noexcept {
-    const std::lock_guard lock(m_section);
-    path span = m_longest;
-    span.raise(m_outside->longest);
+    std::unique_lock lock(m_section, std::defer_lock);
+    if (!has_lost_worker()) {
+        lock.lock();
+    }
+    const path& last = m_outside->longest;
     work_span f;
     f.work_ns = m_work.ns;
     f.strands = m_work.strands;
     f.tasks = m_work.tasks;
-    f.span_ns = span.ns;
-    f.burdened_span_ns = span.burdened_ns;
-    f.span_strands = span.strands;
-    f.span_tasks = span.tasks;
+    f.span_ns = std::max(m_longest.ns, last.ns);
+    f.burdened_span_ns = std::max(m_longest.burdened_ns, last.burdened_ns);
+    f.span_strands = std::max(m_longest.strands, last.strands);
+    f.span_tasks = std::max(m_longest.tasks, last.tasks);
     f.theft_ns = m_burden.theft_ns;
     f.resume_ns = m_burden.resume_ns;
-    f.complete = !m_broken;
+    f.complete = !m_broken && lock.owns_lock();
     return f;
 }
 
@@ -613,8 +631,7 @@ void recorder::write_lines(std::ostream& out) const {
 }
 
 void recorder::finish() noexcept {
-    const std::lock_guard lock(m_section);
-    guarded([&] {
+    outside([&] {
         m_finished = true;
         if (m_graph != nullptr) {
             write_task(*m_graph, m_outside->number, m_outside->words);

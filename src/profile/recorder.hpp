@@ -18,6 +18,7 @@
 #include <pilfer/detail/base/park.hpp>
 #include <pilfer/profile.hpp>
 
+#include "base/forks.hpp"
 #include "profile/chain.hpp"
 #include "profile/graph.hpp"
 #include "profile/section.hpp"
@@ -152,16 +153,19 @@ public:
     [[nodiscard]] bool may_split() noexcept;
 
     // -- any other thread
+    /// In a child of fork() without the worker these do nothing: it may have been in the middle of any event.
     void submitted_outside(key child, code runs, const spot& here) noexcept;
     void synced_outside(key scope) noexcept;
     void got_outside(const mark& m) noexcept;
-    /// Exact while no task runs.
+    /// Exact while no task runs. In a child of fork() without the worker they are not complete.
     [[nodiscard]] work_span figures() const noexcept;
     /// Closes the graph: from now on nothing is recorded.
     void finish() noexcept;
     /// Writes what the lines of the source have taken, as a JSON array; an empty one if no lines are
     /// recorded.
     void write_lines(std::ostream& out) const;
+    /// In a child of fork(), called by the worker outside of all events: the recording goes on.
+    void forget_threads() noexcept;
     friend mark;
 
     /// The length of the pieces of a loop between two looks (detail::piece_ticks()).
@@ -177,6 +181,11 @@ private:
     void guarded(F f) noexcept;
     template <class F>
     void on_worker(F f) noexcept;
+    template <class F>
+    void outside(F f) noexcept;
+    /// True in a child of fork() without the worker. The section is never entered there: the worker, or a
+    /// thread that waited for it, may have been inside.
+    [[nodiscard]] bool has_lost_worker() const noexcept;
     /// What tasks computed from a place on, to their next fork or wait.
     struct place_figures {
         std::uint64_t work_ns = 0;
@@ -211,8 +220,9 @@ private:
     static constexpr double often_ns = 1'000'000;
 
     mutable section<detail::std_atom, detail::futex_park> m_section{
-        !detail::heavy_fence_reaches_all()}; // of everything below
-    std::atomic<std::thread::id> m_worker{}; // the thread that enters it
+        !detail::heavy_fence_reaches_all()};                 // of everything below
+    std::atomic<std::thread::id> m_worker{};                 // the thread that enters it
+    std::uint64_t m_process = detail::forks::this_process(); // that of the worker
     const burden m_burden;
     std::ostream* m_graph;
     double m_ns_per_tick = 1;

@@ -7,6 +7,7 @@
 // README.md.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include <pilfer/detail/base/atom.hpp>
@@ -22,7 +23,7 @@ using detail::acq;
 using detail::rel;
 using detail::rlx;
 
-/// `Park`: as for `raw_lock`. Sections do not nest.
+/// `Park`: as for `raw_lock`, with a timed wait. Sections do not nest.
 template <class Atom, class Park>
 class section {
 public:
@@ -51,10 +52,8 @@ public:
     void lock() noexcept {
         m_lock.lock();
         m_wanted.store(1, rlx);
-        Atom::heavy_fence();                                         // profile.E1
-        for (unsigned round = 0; m_inside.load(acq) != 0; ++round) { // profile.E2
-            Atom::relax(round);
-        }
+        Atom::heavy_fence(); // profile.E1
+        wait_for_worker();
         detail::san::acquire(this);
     }
     void unlock() noexcept {
@@ -63,10 +62,31 @@ public:
         m_lock.unlock();
     }
 
+    /// In a child of fork(), called by the worker outside of its section: the other threads do not exist.
+    void forget_threads() noexcept {
+        m_wanted.store(0, rlx);
+        (void)m_lock.open_for_good();
+    }
+
 private:
     template <class T>
     using atomic = typename Atom::template atomic<T>;
 
+    /// Mostly some instructions. An allocation or a write to a file may take longer, so after `looks` rounds
+    /// the thread sleeps between two of them. No thread wakes it: the worker would have to ask each time.
+    void wait_for_worker() noexcept {
+        constexpr unsigned looks = 100;
+        constexpr std::uint64_t longest_ns = 1'000'000;
+        std::uint64_t ns = 50'000;
+        for (unsigned round = 0; m_inside.load(acq) != 0; ++round) { // profile.E2
+            if (round < looks) {
+                Atom::relax(round);
+            } else {
+                Park::wait_for(m_inside, 1, ns);
+                ns = std::min(2 * ns, longest_ns);
+            }
+        }
+    }
     /// The next thread that wants in takes the lock after this, so it sees the mark.
     PILFER_NOINLINE void enter_after_others() noexcept {
         m_inside.store(0, rel); // profile.E2

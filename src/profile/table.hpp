@@ -8,12 +8,14 @@
 #include <utility>
 #include <vector>
 
+#include <pilfer/detail/base/checked.hpp>
+
 namespace pilfer {
 inline namespace v0 {
 namespace profile {
 
-/// Values by keys other than 0. A default-made value is an empty one. References last until the next
-/// insertion or take().
+/// Values by keys. No value has the key 0, which no address is. A default-made value is an empty one.
+/// References last until the next insertion or take().
 template <class Value>
 class table {
 public:
@@ -22,8 +24,9 @@ public:
         slot& s = m_slots[place_of(key)];
         return s.key != 0 ? &s.value : nullptr;
     }
-    /// The value of `key`, made if there is none. Throws std::bad_alloc.
+    /// The value of `key`, which is not 0, made if there is none. Throws std::bad_alloc.
     [[nodiscard]] Value& operator[](std::uintptr_t key) {
+        detail::ensure([key] { return key != 0; }, "a recorded task has no address");
         std::size_t at = place_of(key);
         if (m_slots[at].key == 0) {
             if (2 * (m_count + 1) > m_slots.size()) {

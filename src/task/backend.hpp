@@ -129,6 +129,8 @@ public:
     [[nodiscard]] virtual std::optional<work_span> figures() const noexcept { return std::nullopt; }
 
     // ---- the life of the pool
+    /// In a child of fork(), called by a task of the pool: the other threads do not exist.
+    virtual void forget_threads() noexcept {}
     /// Called if only `threads` threads could be made.
     virtual void shrink(unsigned) noexcept {}
     /// The loop of a thread.

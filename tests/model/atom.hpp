@@ -130,6 +130,8 @@ struct park {
     static void wait(atomic<std::uint32_t>& word, std::uint32_t expected, where w = where::current()) {
         here().park({{word.id(), &word, expected}}, w);
     }
+    /// It may end at any time.
+    static void wait_for(atomic<std::uint32_t>&, std::uint32_t, std::uint64_t) { here().relax(); }
     static void wait_either(atomic<std::uint32_t>& a, std::uint32_t in_a, atomic<std::uint32_t>& b,
                             std::uint32_t in_b, std::uint64_t, where w = where::current()) {
         here().park({{a.id(), &a, in_a}, {b.id(), &b, in_b}}, w);

@@ -30,6 +30,18 @@ TEST_F(table_of_tasks, takes_what_was_put_in_and_nothing_else) {
     EXPECT_EQ(t.find(8), nullptr);
 }
 
+TEST_F(table_of_tasks, no_value_has_the_key_0) {
+    table<std::unique_ptr<int>> t;
+    for (std::uintptr_t key = 8; key <= 160; key += 8) {
+        t[key] = std::make_unique<int>(1);
+    }
+    EXPECT_EQ(t.find(0), nullptr);
+    EXPECT_EQ(t.take(0), nullptr);
+    if constexpr (pilfer::detail::checked_build) {
+        EXPECT_DEATH((void)t[0], "check failed: a recorded task has no address");
+    }
+}
+
 TEST_F(table_of_tasks, random_programs_agree_with_a_map) {
     std::minstd_rand random(20261127);
     for (unsigned keys : {5U, 60U, 3000U}) { // addresses that collide, and a table that grows
