@@ -60,6 +60,7 @@ void set_job_limit(arena& a) noexcept {
 }
 void forget_threads() noexcept {
     (void)lock.open_for_good();
+    of_threads.store(0, std::memory_order_relaxed);
     for (arena* a = all.first(); a != nullptr; a = a->next) {
         a->forget_threads();
     }
@@ -240,6 +241,9 @@ void arena::ask_for_worker(bool force) noexcept {
             return;
         }
     } while (!m_jobs.compare_exchange_weak(jobs, jobs + 1, std::memory_order_seq_cst));
+    if (m_use.load(std::memory_order_seq_cst) == use::uncounted) [[unlikely]] {
+        count_again();
+    }
     add_reference();
     if (!workers::submit(m_level, *this)) {
         drop_job(); // without a pool the threads that wait run all that was spawned
@@ -308,7 +312,27 @@ void arena::end_job(bool had_slot) noexcept {
     remove_reference();
 }
 
+void arena::count() noexcept {
+    if (m_use.exchange(use::counted, std::memory_order_seq_cst) != use::counted) {
+        arenas::of_threads.fetch_add(1, std::memory_order_seq_cst);
+    }
+}
+
+void arena::count_again() noexcept {
+    use expected = use::uncounted; // another thread may have left its arena
+    if (m_use.compare_exchange_strong(expected, use::counted, std::memory_order_seq_cst)) {
+        arenas::of_threads.fetch_add(1, std::memory_order_seq_cst);
+    }
+}
+
+void arena::cease_to_count(use later) noexcept {
+    if (m_use.exchange(later, std::memory_order_seq_cst) == use::counted) {
+        arenas::of_threads.fetch_sub(1, std::memory_order_seq_cst);
+    }
+}
+
 void arena::forget_threads() noexcept {
+    m_use.store(use::by_no_thread, std::memory_order_relaxed);
     m_jobs.store(0, std::memory_order_relaxed);
     m_absent.store(0, std::memory_order_relaxed);
     m_sleepers.store(0, std::memory_order_relaxed);

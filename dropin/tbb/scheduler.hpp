@@ -218,6 +218,13 @@ public:
     /// A job that no pool runs.
     void drop_job() noexcept;
 
+    /// Of the own arena of a thread, which `arenas::of_threads` counts from here on.
+    void count() noexcept;
+    /// Until the arena asks for a worker again.
+    void uncount() noexcept { cease_to_count(use::uncounted); }
+    /// Its thread has left it.
+    void leave_for_good() noexcept { cease_to_count(use::by_no_thread); }
+
     void forget_threads() noexcept;
 
     observer_list observers;
@@ -239,13 +246,17 @@ private:
         return m_absent.load(std::memory_order_relaxed) != 0 ? 0 : m_reserved;
     }
     void end_job(bool had_slot) noexcept;
+    enum class use : unsigned char { by_no_thread, uncounted, counted };
+    void count_again() noexcept;
+    void cease_to_count(use later) noexcept;
 
     const unsigned m_concurrency;
     const unsigned m_reserved;
     const unsigned m_slot_count;
     const int m_level;
     std::atomic<std::intptr_t> m_references{1};
-    std::atomic<int> m_jobs{0}; // submitted or running
+    std::atomic<use> m_use{use::by_no_thread}; // as the own arena of a thread
+    std::atomic<int> m_jobs{0};                // submitted or running
     std::atomic<int> m_job_limit{0};
     std::atomic<unsigned> m_absent{0};      // threads outside of the pool that a worker replaces
     std::atomic<bool> m_turned_away{false}; // a job has found no slot since a thread has looked
@@ -338,6 +349,7 @@ public:
     context_list* contexts = nullptr;
     thread_part* part = nullptr; // of the thread that began what runs here
     arena* job = nullptr;        // whose job runs on this stack
+    arena* own_arena = nullptr;  // that make_here() has made, also while the stack is in another one
     suspend_point_type point{*this};
 
     [[nodiscard]] slot& own() noexcept { return place->at(slot_index); }
@@ -367,9 +379,11 @@ public:
             false, [](void* on) { static_cast<nap*>(on)->sleep(); }, &n);
     }
 
-    void forget_threads() noexcept;
+    /// In the child of fork(): the data of the calling thread are those of the only one.
+    static void forget_others() noexcept;
 
 private:
+    void forget_threads() noexcept;
     thread_data();
     ~thread_data();
     static void at_thread_end(void* p);
@@ -537,7 +551,7 @@ void set_job_limits() noexcept;
 void set_job_limit(arena& a) noexcept;
 /// task_arena objects that are initialized.
 extern std::atomic<int> explicit_ones;
-/// Threads, but for jobs, that have an arena of their own.
+/// Own arenas of threads. After a failed finalize() an arena counts from its next request for a worker on.
 extern std::atomic<int> of_threads;
 } // namespace arenas
 

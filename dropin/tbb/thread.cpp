@@ -112,7 +112,8 @@ thread_data& thread_data::make_here() {
     auto* a = new arena(workers::granted(), 1, d1::task_arena_base::priority::normal);
     s_here->enter(*a, a->take_slot(false));
     a->remove_reference(); // the thread in it keeps it
-    arenas::of_threads.fetch_add(1, std::memory_order_seq_cst);
+    a->count();
+    s_here->own_arena = a;
     return *s_here;
 }
 
@@ -188,9 +189,11 @@ void thread_data::leave() {
 }
 
 void thread_data::leave_own_arena() noexcept {
-    if (place != nullptr) {
+    if (arena* const a = std::exchange(own_arena, nullptr)) {
+        a->add_reference();
         leave();
-        arenas::of_threads.fetch_sub(1, std::memory_order_seq_cst);
+        a->leave_for_good();
+        a->remove_reference();
     }
 }
 
@@ -445,7 +448,21 @@ bool thread_data::run_one() {
     return true;
 }
 
+void thread_data::forget_others() noexcept {
+    // A task of a pool has data of its own, and other tasks of the same thread have those that it keeps.
+    thread_data* const t = if_there();
+    if (t != nullptr) {
+        t->forget_threads();
+    }
+    if (s_here != nullptr && s_here != t) {
+        s_here->forget_threads();
+    }
+}
+
 void thread_data::forget_threads() noexcept {
+    if (own_arena != nullptr) {
+        own_arena->count();
+    }
     if (place != nullptr) {
         own().taken.store(true, std::memory_order_relaxed);
     }

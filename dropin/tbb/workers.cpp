@@ -19,12 +19,20 @@ namespace tbb::detail::r1 {
 namespace workers {
 namespace {
 
+/// A stack that waits for the end of pools.
+struct end_waiter {
+    nap rest;
+    end_waiter* previous = nullptr;
+    end_waiter* next = nullptr;
+};
+
 struct state {
     short_lock lock;
     std::shared_ptr<pilfer::pool> pool; // under the lock
     std::atomic<int> waiting{0};        // jobs that are submitted and have not begun
     std::atomic<int> running{0};
-    std::atomic<int> ending{0}; // calls of end() that wait for jobs
+    std::atomic<int> ending{0}; // pools that no job can enter any more, and that have not ended
+    chain<end_waiter> waiters;  // for `ending` to be 0; under the lock
     std::atomic<int> size{0};   // workers of the pool
     std::atomic<bool> has_pool{false};
     std::atomic<unsigned> allowed{granted()}; // threads, with one outside of the pool
@@ -65,18 +73,60 @@ std::shared_ptr<pilfer::pool> pool_of(state& s) {
     return s.pool;
 }
 
-std::shared_ptr<pilfer::pool> forget_pool(state& s) noexcept {
-    const guard held(s.lock);
-    s.has_pool.store(false, std::memory_order_relaxed);
-    return std::move(s.pool);
-}
+/// The pool that jobs have entered up to now. While the object exists, `ending` counts it.
+class ending_pool {
+public:
+    explicit ending_pool(state& s) noexcept : m_state(s) {
+        const guard held(s.lock);
+        s.has_pool.store(false, std::memory_order_relaxed);
+        m_pool = std::move(s.pool);
+        if (m_pool) {
+            s.ending.fetch_add(1, std::memory_order_relaxed);
+        }
+    }
+    ending_pool(const ending_pool&) = delete;
+    ending_pool& operator=(const ending_pool&) = delete;
+    ~ending_pool() {
+        if (!m_pool) {
+            return;
+        }
+        m_pool.reset();
+        const guard held(m_state.lock);
+        if (m_state.ending.fetch_sub(1, std::memory_order_relaxed) == 1) {
+            while (end_waiter* const w = m_state.waiters.first()) {
+                m_state.waiters.remove(*w);
+                w->rest.wake(); // From here on it may be gone.
+            }
+        }
+    }
+    [[nodiscard]] explicit operator bool() const noexcept { return m_pool != nullptr; }
+    /// Waits for the jobs, which leave arenas that never run dry, too, and go on in another pool. A submitter
+    /// may still hold the pool, and the last holder must not be one that a worker waits for.
+    void end() const { m_pool->shutdown(); }
+    /// Jobs enter the pool again, unless another one has been made meanwhile.
+    void restore() noexcept {
+        const guard held(m_state.lock);
+        if (m_state.pool == nullptr) {
+            m_state.pool = m_pool;
+            m_state.has_pool.store(true, std::memory_order_relaxed);
+        }
+    }
 
-/// Waits for the jobs of `p`, which leave arenas that never run dry, too, and go on in another pool. A
-/// submitter may still hold `p`, and the last holder must not be one that a worker waits for.
-void end(state& s, pilfer::pool& p) {
-    s.ending.fetch_add(1, std::memory_order_relaxed);
-    p.shutdown();
-    s.ending.fetch_sub(1, std::memory_order_relaxed);
+private:
+    state& m_state;
+    std::shared_ptr<pilfer::pool> m_pool;
+};
+
+void wait_for_ends(state& s) noexcept {
+    end_waiter self;
+    {
+        const guard held(s.lock);
+        if (s.ending.load(std::memory_order_relaxed) == 0) {
+            return;
+        }
+        s.waiters.push_back(self);
+    }
+    self.rest.sleep();
 }
 
 /// A job on its way to a worker.
@@ -136,15 +186,11 @@ void leave_own_pool(state& s) {
     if (pilfer::detail::common_core_if_made() == nullptr) {
         return;
     }
-    if (std::shared_ptr<pilfer::pool> own = forget_pool(s)) {
+    if (const auto own = std::make_shared<ending_pool>(s); *own) {
         try {
-            pilfer::pool::common().submit([&s, own] { pilfer::blocking([&] { end(s, *own); }); });
+            pilfer::pool::common().submit([own] { pilfer::blocking([&] { own->end(); }); });
         } catch (...) { // the caller may be one of its workers, which must not destroy it
-            const guard held(s.lock);
-            if (s.pool == nullptr) {
-                s.pool = own;
-                s.has_pool.store(true, std::memory_order_relaxed);
-            }
+            own->restore();
             throw;
         }
     }
@@ -231,9 +277,10 @@ void set_allowed(unsigned n) noexcept {
 
 void end() {
     state& s = all();
-    if (const std::shared_ptr<pilfer::pool> p = forget_pool(s)) {
-        end(s, *p);
+    if (const ending_pool own(s); own) {
+        own.end();
     }
+    wait_for_ends(s); // of pools that other threads end
 }
 
 bool have_pool() noexcept { return all().has_pool.load(std::memory_order_relaxed); }
@@ -247,6 +294,7 @@ void forget_threads() noexcept {
     s.waiting.store(0, std::memory_order_relaxed);
     s.running.store(0, std::memory_order_relaxed);
     s.ending.store(0, std::memory_order_relaxed);
+    s.waiters = {};
 }
 
 } // namespace workers
@@ -361,31 +409,45 @@ void release_impl(d1::task_scheduler_handle& h) {
     h.m_ctl = nullptr;
 }
 
-/// Ends the pool's threads, unless the calling thread is inside a task or another arena, or anything else
-/// uses them: a task_arena, another handle, or another thread. If nothing has used them, there are none to
-/// end.
+namespace {
+
+/// True inside a task, another arena or an isolated region.
+bool is_inside(const thread_data& t) noexcept {
+    return t.context != nullptr || t.is_worker || !t.is_outermost || t.stays != nullptr || t.isolation != 0;
+}
+
+/// True if a task_arena or a handle is left.
+bool has_objects() {
+    controls& c = all_controls();
+    const guard held(c.lock);
+    return !c.active[d1::global_control::scheduler_handle].empty() || arenas::explicit_ones.load() != 0;
+}
+
+} // namespace
+
+/// Ends the pool's threads and waits for their end. Fails if the calling thread is inside a task, another
+/// arena or an isolated region, and if anything else uses the threads: a task_arena, another handle, or
+/// another thread. Then the calling thread keeps its arena. If nothing has used them, there are none to end.
 bool finalize_impl(d1::task_scheduler_handle& h) {
     release_impl(h);
     thread_data* const t = thread_data::if_there();
-    if (t != nullptr && (t->context != nullptr || t->is_worker || !t->is_outermost || t->stays != nullptr)) {
+    if (t != nullptr && is_inside(*t)) {
         return false;
     }
-    if (!workers::have_pool() && arenas::explicit_ones.load() == 0 && arenas::of_threads.load() == 0) {
-        return true;
+    const bool is_used =
+        workers::have_pool() || arenas::explicit_ones.load() != 0 || arenas::of_threads.load() != 0;
+    if (is_used && has_objects()) {
+        return false;
     }
-    // First leave, then look: of several threads that do so the last one sees no other.
+    // First cease to count, then look: of several threads that do so the last one sees no other.
+    if (t != nullptr && t->own_arena != nullptr) {
+        t->own_arena->uncount();
+    }
+    if (is_used && (has_objects() || arenas::of_threads.load() != 0)) {
+        return false;
+    }
     if (t != nullptr) {
         t->leave_own_arena();
-    }
-    {
-        controls& c = all_controls();
-        const guard held(c.lock);
-        if (!c.active[d1::global_control::scheduler_handle].empty()) {
-            return false;
-        }
-    }
-    if (arenas::explicit_ones.load() != 0 || arenas::of_threads.load() != 0) {
-        return false;
     }
     workers::end();
     return true;
@@ -423,11 +485,7 @@ void prepare_for_fork() noexcept {
         context_list::forget_all_threads();
         (void)all_controls().lock.open_for_good();
         arenas::forget_threads();
-        thread_data* const t = thread_data::if_there();
-        arenas::of_threads.store(t != nullptr && t->place != nullptr && !t->is_worker ? 1 : 0);
-        if (t != nullptr) {
-            t->forget_threads();
-        }
+        thread_data::forget_others();
     });
 }
 

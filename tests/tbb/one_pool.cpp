@@ -26,7 +26,10 @@
 
 #include <gtest/gtest.h>
 
+#include <signal.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "comes.hpp"
 
@@ -283,6 +286,49 @@ TEST(tbb_one_pool, one_profile_and_one_trace_have_the_work_of_both) {
     std::ostringstream trace;
     pilfer::write_trace(p, trace);
     EXPECT_GE(count_of("\"yield\"", trace.str()), 1 + 2 * bodies);
+}
+
+/// A loop of oneTBB waits by pilfer, so another task of its worker has an arena of its own, which the thread
+/// keeps. The child of fork() has both.
+TEST(tbb_one_pool, a_child_process_counts_all_arenas_of_its_thread) {
+    pilfer::options o;
+    o.workers = 1;
+    pilfer::pool p(o);
+    const auto loop = [](auto body) { tbb::parallel_for(0, 1, [&](int) { body(); }); };
+    pid_t child = -1;
+    p.run([&] {
+        pilfer::event used;
+        bool has_looped = false; // both tasks run on the one worker
+        pilfer::scope both;
+        both.fork([&] {
+            used.wait();
+            loop([] {});
+            has_looped = true;
+        });
+        loop([&] {
+            used.set();
+            while (!has_looped) {
+                pilfer::yield();
+            }
+            child = fork();
+        });
+        if (child == 0) {
+            sigset_t none; // a worker blocks signals
+            (void)sigemptyset(&none);
+            (void)pthread_sigmask(SIG_SETMASK, &none, nullptr);
+            (void)alarm(30);
+            bool ended = true;
+            std::thread([&] {
+                tbb::task_scheduler_handle handle{tbb::attach{}};
+                ended = tbb::finalize(handle, std::nothrow);
+            }).join();
+            _exit(ended ? 1 : 0); // one arena is left
+        }
+        both.sync();
+    });
+    int status = -1;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
 }
 
 /// An arena whose jobs were dropped asks for others.

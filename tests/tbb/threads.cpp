@@ -298,25 +298,143 @@ TEST(tbb_control, finalize_before_any_use_and_beside_a_thread_that_has_used_it) 
     EXPECT_TRUE(another());
 }
 
+/// finalize() of a handle of its own.
+bool finalizes() {
+    tbb::task_scheduler_handle handle{tbb::attach{}};
+    return tbb::finalize(handle, std::nothrow);
+}
+
+/// A queued task gets a worker, however few threads are allowed.
+void use_a_worker() {
+    std::atomic<bool> ran{false};
+    tbb::this_task_arena::enqueue([&] { ran = true; });
+    EXPECT_TRUE(comes([&] { return ran.load(); }));
+}
+
+TEST(tbb_control, a_thread_whose_finalize_fails_keeps_its_arena) {
+    std::thread([] {
+        EXPECT_EQ(fib(10), 55);
+        counting_observer observer;
+        observer.observe(true);
+        EXPECT_EQ(fib(10), 55);
+        const auto keeps_it = [&] {
+            return tbb::this_task_arena::current_thread_index() == 0 && observer.exits == observer.workers;
+        };
+        EXPECT_TRUE(comes(keeps_it));
+        {
+            const tbb::task_scheduler_handle another{tbb::attach{}};
+            EXPECT_FALSE(finalizes());
+            EXPECT_TRUE(comes(keeps_it));
+        }
+        {
+            tbb::task_arena arena(2);
+            arena.initialize();
+            EXPECT_FALSE(finalizes());
+            EXPECT_TRUE(comes(keeps_it));
+        }
+        tbb::this_task_arena::isolate([&] {
+            EXPECT_FALSE(finalizes());
+            EXPECT_TRUE(comes(keeps_it));
+        });
+        std::atomic<bool> used{false};
+        std::atomic<bool> ends{false};
+        std::thread another([&] {
+            EXPECT_EQ(fib(10), 55);
+            used = true;
+            EXPECT_TRUE(comes([&] { return ends.load(); }));
+        });
+        EXPECT_TRUE(comes([&] { return used.load(); }));
+        EXPECT_FALSE(finalizes());
+        EXPECT_TRUE(comes(keeps_it));
+        ends = true;
+        another.join();
+    }).join();
+}
+
+TEST(tbb_control, the_last_of_several_threads_finalizes) {
+    std::atomic<int> step{0};
+    const auto reaches = [&](int n) { return comes([&] { return step >= n; }); };
+    EXPECT_EQ(fib(10), 55);
+    std::thread first([&] {
+        EXPECT_EQ(fib(10), 55);
+        EXPECT_FALSE(finalizes());
+        step = 1;
+        EXPECT_TRUE(reaches(2));
+        use_a_worker();
+        step = 3;
+        EXPECT_TRUE(reaches(4));
+    });
+    EXPECT_TRUE(reaches(1));
+    EXPECT_TRUE(finalizes()); // the other thread has not used it since
+    EXPECT_EQ(fib(10), 55);
+    step = 2;
+    EXPECT_TRUE(reaches(3));
+    EXPECT_FALSE(finalizes());
+    step = 4;
+    first.join();
+    EXPECT_TRUE(finalizes());
+}
+
+TEST(tbb_control, each_of_two_threads_that_finalize_waits_for_the_workers) {
+    std::atomic<bool> runs{false};
+    std::atomic<bool> may_end{false};
+    std::atomic<bool> has_ended{false};
+    std::thread first([&] {
+        tbb::this_task_arena::enqueue([&] {
+            runs = true;
+            EXPECT_TRUE(comes([&] { return may_end.load(); }));
+            has_ended = true;
+        });
+        EXPECT_TRUE(comes([&] { return runs.load(); }));
+        EXPECT_TRUE(comes([&] { return finalizes(); }));
+        EXPECT_TRUE(has_ended);
+    });
+    EXPECT_TRUE(comes([&] { return runs.load(); }));
+    std::thread second([&] {
+        EXPECT_TRUE(comes([&] { return finalizes(); }));
+        EXPECT_TRUE(has_ended);
+    });
+    std::this_thread::sleep_for(100ms); // without the wait the second thread returns meanwhile
+    may_end = true;
+    first.join();
+    second.join();
+}
+
 // --- threads, processes and errors -------------------------------------------------------------------------
 
 TEST(tbb_threads, finalize_beside_other_threads) {
-    std::atomic<int> calls{0};
+    std::atomic<int> rounds{0};
     std::atomic<bool> stop{false};
     std::thread other([&] {
-        while (!stop) {
-            const int before = calls;
-            tbb::this_task_arena::enqueue([&] { ++calls; });
-            EXPECT_TRUE(comes([&] { return calls > before; }));
+        for (; !stop; ++rounds) {
+            use_a_worker();
             tbb::parallel_for(0, 100, [](int) {});
         }
     });
+    EXPECT_TRUE(comes([&] { return rounds > 0; }));
     for (int i = 0; i < 50; ++i) {
-        tbb::task_scheduler_handle handle{tbb::attach{}};
-        (void)tbb::finalize(handle, std::nothrow);
+        EXPECT_FALSE(finalizes()); // the other thread uses the workers
     }
     stop = true;
     other.join();
+    EXPECT_TRUE(finalizes());
+}
+
+TEST(tbb_threads, workers_that_end_leave_no_task_of_a_thread_that_comes) {
+    std::atomic<bool> stop{false};
+    std::atomic<int> ended{0};
+    std::thread ends([&] {
+        while (!stop) {
+            ended += finalizes();
+        }
+    });
+    int rounds = 0;
+    EXPECT_TRUE(comes([&] {
+        std::thread(use_a_worker).join();
+        return ++rounds >= 50 && ended > 0;
+    }));
+    stop = true;
+    ends.join();
 }
 
 TEST(tbb_threads, many_threads_with_loops_of_their_own) {
