@@ -58,13 +58,15 @@ namespace {
 /// 3. An access under locks does not replace one that holds fewer.
 /// 4. An access adds nothing to one of the same strand with the same bytes, unless it is the first write or
 ///    holds fewer locks.
-void check_cell(fiber& f, cell& c, std::uint8_t bytes, bool write, std::uint64_t site,
+/// False: a race was found, so that the next cell with these entries must be checked, too.
+bool check_cell(fiber& f, cell& c, std::uint8_t bytes, bool write, std::uint64_t site,
                 std::uintptr_t at) noexcept {
     entry* const all = the.shadow.entries(c);
     const unsigned count = the.shadow.count(c);
     const bool one_reader = the.depth_first && !the.found.edges;
     std::uint8_t need = bytes;
     bool gaps = false;
+    bool raced = false;
     unsigned n = 0;
     for (; n < count && all[n] != 0; ++n) {
         const entry e = all[n];
@@ -83,7 +85,7 @@ void check_cell(fiber& f, cell& c, std::uint8_t bytes, bool write, std::uint64_t
             if ((r & excluded) == 0) {
                 const inside here;
                 found_race(e, f.segment, bytes, write, site, at);
-                replaced = true;
+                replaced = raced = true;
             }
         } else if (one_reader && (r & has_no_other_lock) != 0) {
             need = static_cast<std::uint8_t>(need & ~both);
@@ -98,7 +100,7 @@ void check_cell(fiber& f, cell& c, std::uint8_t bytes, bool write, std::uint64_t
         if (!write) {
             the.note_read(at, bytes, f);
         }
-        return;
+        return !raced;
     }
     const entry added = need != 0 ? make_entry(f.segment, need, write, number_of_site(site)) : 0;
     if (need == bytes && count == in_cell && (n < 2 || (n == 2 && gaps))) [[likely]] {
@@ -106,9 +108,33 @@ void check_cell(fiber& f, cell& c, std::uint8_t bytes, bool write, std::uint64_t
         const entry kept = bytes_of(c.e[0]) != 0 ? c.e[0] : bytes_of(c.e[1]) != 0 ? c.e[1] : 0;
         c.e[0] = added;
         c.e[1] = kept;
-        return;
+        return !raced;
     }
     rebuild(c, all, count, added);
+    return !raced;
+}
+
+[[nodiscard]] bool has_two_at_most(const cell& c) noexcept { return c.e[2] == 0 && !c.is_long(); }
+
+/// check_cell(), and remembers the outcome from the second access of an instruction in a strand on: most
+/// instructions of a short strand have only one.
+void learn(fiber& f, cell& c, std::uint8_t bytes, bool write, std::uint64_t site,
+           std::uintptr_t at) noexcept {
+    detector::outcome& k = the.known_outcome(site, bytes);
+    if (k.epoch != f.epoch || k.site != site || !has_two_at_most(c)) {
+        k.epoch = f.epoch;
+        k.site = site;
+        k.access = 0;
+        (void)check_cell(f, c, bytes, write, site, at);
+        return;
+    }
+    k.before[0] = c.e[0];
+    k.before[1] = c.e[1];
+    const bool fits = check_cell(f, c, bytes, write, site, at) && has_two_at_most(c);
+    k.after[0] = c.e[0];
+    k.after[1] = c.e[1];
+    k.segment = segment_of(c.e[0]) == f.segment ? f.segment : 0;
+    k.access = fits ? detector::access_of(bytes, write) : 0;
 }
 
 } // namespace
@@ -168,11 +194,34 @@ void access(fiber& f, std::uintptr_t at, std::size_t size, bool write, std::uint
     while (size != 0) {
         const unsigned offset = at & 7;
         const std::size_t here = size < 8 - offset ? size : 8 - offset;
-        check_cell(f, the.shadow.at(at), static_cast<std::uint8_t>(((1U << here) - 1) << offset), write, site,
-                   at);
+        (void)check_cell(f, the.shadow.at(at), static_cast<std::uint8_t>(((1U << here) - 1) << offset), write,
+                         site, at);
         at += here;
         size -= here;
     }
+}
+
+void access_cell(fiber& f, std::uintptr_t at, std::uint8_t bytes, bool write, std::uint64_t site) noexcept {
+    if (f.unseen != 0) {
+        return;
+    }
+    cell& c = the.shadow.at(at);
+    const detector::outcome& k = the.known_outcome(site, bytes);
+    if (c.e[0] == k.before[0] && c.e[1] == k.before[1] && c.e[2] == 0 && k.site == site &&
+        k.epoch == f.epoch && (k.segment == 0 || k.segment == f.segment) &&
+        k.access == detector::access_of(bytes, write)) {
+        c.e[0] = k.after[0];
+        c.e[1] = k.after[1];
+        return;
+    }
+    if (f.strand == 0) {
+        return;
+    }
+    if (f.segment == 0) {
+        const inside here;
+        (void)the.make_segment(f);
+    }
+    learn(f, c, bytes, write, site, at);
 }
 
 void access_atomically(fiber& f, std::uintptr_t at, std::size_t size, bool write,

@@ -45,8 +45,11 @@ struct detector {
     findings found{};
 
     void uses_edges() noexcept {
-        found.readers_before_edges = found.edges ? found.readers_before_edges : reader_left_out;
-        found.edges = true;
+        if (!found.edges) {
+            found.readers_before_edges = reader_left_out;
+            found.edges = true;
+            forget_outcomes(); // from here on all parallel readers are kept
+        }
     }
     /// How the accesses of a segment relate to one of the fiber now: bits of `relation`.
     [[nodiscard]] std::uint8_t related(std::uint32_t segment, const fiber& f) noexcept {
@@ -61,6 +64,29 @@ struct detector {
     void make_strand(fiber& f) noexcept;
     /// Frees records that no cell and no running task knows.
     void sweep() noexcept;
+
+    /// What an access makes of a cell of at most two entries. It follows from these entries, from the
+    /// instruction and its bytes, and from the strand with its edges and locks, which have an epoch. So the
+    /// outcome serves again for the next cell with the same entries, as in a loop over an array.
+    struct outcome {
+        entry before[2];
+        entry after[2];
+        std::uint64_t site;
+        std::uint32_t epoch;
+        std::uint32_t segment; ///< 0: nothing is added, so that any segment of the strand fits
+        std::uint32_t access;  ///< bytes, and whether it writes; 0: no outcome is known
+    };
+    [[nodiscard]] outcome& known_outcome(std::uint64_t site, std::uint8_t bytes) noexcept {
+        return m_outcomes[(site ^ bytes) % known_outcomes];
+    }
+    [[nodiscard]] static std::uint32_t access_of(std::uint8_t bytes, bool writes) noexcept {
+        return bytes * 2U + (writes ? 1 : 0);
+    }
+    void forget_outcomes() noexcept {
+        for (outcome& k : m_outcomes) {
+            k = {};
+        }
+    }
 
     /// A read that adds nothing to those that are kept will add nothing again, until the strand ends.
     void note_read(std::uintptr_t at, std::uint8_t bytes, const fiber& f) noexcept {
@@ -78,6 +104,7 @@ private:
         std::uint32_t epoch;
         std::uint8_t bytes;
     };
+    static constexpr std::uint32_t known_outcomes = 256;
     static constexpr std::uint32_t known_relations = 256;
     struct relation_known {
         std::uint32_t segment, epoch;
@@ -87,12 +114,15 @@ private:
 
     read_known m_reads[known_reads] = {};
     relation_known m_relations[known_relations] = {};
+    outcome m_outcomes[known_outcomes] = {};
     std::uint32_t m_next_sweep = 2'000'000;
 };
 extern constinit detector the;
 
 // ---- what the entry points of the compiler call
 void access(fiber& f, std::uintptr_t at, std::size_t size, bool writes, std::uint64_t site) noexcept;
+/// The access of `bytes` of one cell, outside of the frames that began in the running strand.
+void access_cell(fiber& f, std::uintptr_t at, std::uint8_t bytes, bool writes, std::uint64_t site) noexcept;
 /// The access of an atomic operation.
 void access_atomically(fiber& f, std::uintptr_t at, std::size_t size, bool writes,
                        std::uint64_t site) noexcept;
@@ -146,7 +176,11 @@ template <unsigned Size>
     if (!write && the.knows_read(address, bytes, *f)) {
         return;
     }
-    access(*f, address, Size, write, site);
+    if (bytes > 0xFF) [[unlikely]] {
+        access(*f, address, Size, write, site);
+        return;
+    }
+    access_cell(*f, address, static_cast<std::uint8_t>(bytes), write, site);
 }
 
 } // namespace pilfer::detail::race

@@ -42,6 +42,7 @@ void detector::sweep() noexcept {
     for (relation_known& k : m_relations) {
         k = {};
     }
+    forget_outcomes();
     m_next_sweep = 2 * (segments.live() + calls.live() + order.live()) + 2'000'000;
 }
 

@@ -278,3 +278,59 @@ REPAIRED(one_char_too_many) {
     });
     keep(text);
 }
+
+namespace {
+
+void add_to(std::vector<long>& v, std::size_t first, std::size_t last) {
+    for (std::size_t i = first; i < last; ++i) {
+        v[i] += 1; // races
+    }
+}
+
+} // namespace
+
+PLANTED(parts_that_overlap, "two parts of an array share one element") {
+    std::vector<long> v(512);
+    pilfer::join([&] { add_to(v, 0, 257); }, [&] { add_to(v, 256, 512); });
+    keep(v);
+}
+REPAIRED(parts_that_overlap) {
+    std::vector<long> v(512);
+    pilfer::join([&] { add_to(v, 0, 256); }, [&] { add_to(v, 256, 512); });
+    add_to(v, 0, 512);
+    pilfer::join([&] { add_to(v, 0, 100); }, [&] { add_to(v, 100, 512); });
+    keep(v);
+}
+
+namespace {
+
+long sum_of(const std::vector<long>& v) {
+    long sum = 0;
+    for (const long x : v) { // races
+        sum += x;            // races
+    }
+    return sum;
+}
+
+} // namespace
+
+PLANTED(late_writer, "many elements of a loop read an array that a later one writes") {
+    std::vector<long> v(64, 1);
+    std::array<long, 16> sums{};
+    for_each(std::size_t{0}, std::size_t{16}, [&](std::size_t i) {
+        sums[i] = sum_of(v);
+        if (i == 14) {
+            v[40] = 7; // races
+        }
+    });
+    keep(sums);
+}
+REPAIRED(late_writer) {
+    std::vector<long> v(64, 1);
+    std::array<long, 16> sums{};
+    for (int round = 0; round < 3; ++round) {
+        for_each(std::size_t{0}, std::size_t{16}, [&](std::size_t i) { sums[i] = sum_of(v); });
+        v[40] += sums[3];
+    }
+    keep(sums);
+}
