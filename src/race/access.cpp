@@ -61,6 +61,9 @@ namespace {
 /// False: a race was found, so that the next cell with these entries must be checked, too.
 bool check_cell(fiber& f, cell& c, std::uint8_t bytes, bool write, std::uint64_t site,
                 std::uintptr_t at) noexcept {
+    if (c.e[0] == 0) {
+        the.shadow.note_used(at);
+    }
     entry* const all = the.shadow.entries(c);
     const unsigned count = the.shadow.count(c);
     const bool one_reader = the.depth_first && !the.found.edges;
@@ -210,6 +213,9 @@ void access_cell(fiber& f, std::uintptr_t at, std::uint8_t bytes, bool write, st
     if (c.e[0] == k.before[0] && c.e[1] == k.before[1] && c.e[2] == 0 && k.site == site &&
         k.epoch == f.epoch && (k.segment == 0 || k.segment == f.segment) &&
         k.access == detector::access_of(bytes, write)) {
+        if (k.before[0] == 0) {
+            the.shadow.note_used(at);
+        }
         c.e[0] = k.after[0];
         c.e[1] = k.after[1];
         return;
@@ -249,14 +255,7 @@ void access_atomically(fiber& f, std::uintptr_t at, std::size_t size, bool write
 }
 
 void deleted(fiber& f, std::uintptr_t at, std::size_t size, std::uint64_t site) noexcept {
-    for (const std::uintptr_t end = at + size; at < end; at += 8) {
-        const cell* const c = the.shadow.if_there(at);
-        if (c == nullptr) {
-            at = (at | (shadow_memory::chunk_bytes - 1)) - 7;
-        } else if (c->e[0] != 0) {
-            access(f, at, 8, true, site);
-        }
-    }
+    the.shadow.each_used(at, size, [&](std::uintptr_t used) { access_cell(f, used, 0xFF, true, site); });
 }
 
 } // namespace pilfer::detail::race

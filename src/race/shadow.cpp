@@ -2,9 +2,9 @@
 
 namespace pilfer::detail::race {
 
-cell* shadow_memory::make_chunk(std::uintptr_t address) noexcept {
-    auto* const made = static_cast<cell*>(reserve(chunk_cells * sizeof(cell)));
-    m_made[m_made.take()].cells = made;
+shadow_memory::chunk* shadow_memory::make_chunk(std::uintptr_t address) noexcept {
+    auto* const made = static_cast<chunk*>(reserve(sizeof(chunk)));
+    m_made[m_made.take()].made = made;
     return m_chunks[(address >> chunk_bits) & (chunks - 1)] = made;
 }
 
@@ -27,23 +27,16 @@ void shadow_memory::assign(cell& c, bool was_long, const entry* from, unsigned n
 }
 
 void shadow_memory::forget(std::uintptr_t at, std::size_t size) noexcept {
-    const std::uintptr_t end = (at + size + 7) & ~std::uintptr_t{7};
-    at &= ~std::uintptr_t{7};
-    while (at < end) {
-        const std::uintptr_t chunk_end = ((at >> chunk_bits) + 1) << chunk_bits;
-        const std::uintptr_t upto = end < chunk_end ? end : chunk_end;
-        if (cell* const chunk = m_chunks[(at >> chunk_bits) & (chunks - 1)]) {
-            for (cell* c = &chunk[(at / 8) & (chunk_cells - 1)]; at < upto; at += 8, ++c) {
-                if (c->e[0] != 0) {
-                    if (c->is_long()) {
-                        m_lists.give(segment_of(c->e[0]));
-                    }
-                    *c = {};
-                }
+    each_word(at, size, [&](chunk& in, std::size_t word, std::uint64_t bits, std::uintptr_t) {
+        in.used[word] &= ~bits;
+        for (; bits != 0; bits &= bits - 1) {
+            cell& c = in.cells[word * 64 + static_cast<unsigned>(__builtin_ctzll(bits))];
+            if (c.is_long()) {
+                m_lists.give(segment_of(c.e[0]));
             }
+            c = {};
         }
-        at = upto;
-    }
+    });
 }
 
 } // namespace pilfer::detail::race
