@@ -139,6 +139,8 @@ void fence(bool acquires, bool releases) noexcept;
 [[nodiscard]] fiber* make_fiber(bool of_thread) noexcept;
 void give_fiber(fiber* f) noexcept;
 void switch_to(fiber* f) noexcept;
+/// The fiber of this thread, if it is in code of the library and looked at otherwise. Null: there is none.
+[[nodiscard]] fiber* fiber_in_library() noexcept;
 void begin_program() noexcept;
 /// Stops looking.
 void stop() noexcept;

@@ -149,12 +149,12 @@ loop::~loop() {
 
 running::running(strand child, const block* b) noexcept
     : m_before(0), m_edges_before(0), m_locks(0), m_child(child), m_join(b != nullptr ? b->join : 0),
-      m_is_element(false) {
+      m_is_element(false), m_from_library(false) {
     begin(__builtin_frame_address(0));
 }
 running::running(const loop& l) noexcept
     : m_before(0), m_edges_before(0), m_locks(0), m_child(l.m_elements), m_join(l.m_block.join),
-      m_is_element(true) {
+      m_is_element(true), m_from_library(false) {
     begin(__builtin_frame_address(0));
     if (fiber* const f = running_fiber; f != nullptr && f->strand != 0) {
         f->element = ++the.last_element;
@@ -162,6 +162,13 @@ running::running(const loop& l) noexcept
     }
 }
 void running::begin(const void* frame) noexcept {
+    if (running_fiber == nullptr) {
+        if (fiber* const f = fiber_in_library()) {
+            f->in_library = false;
+            running_fiber = f;
+            m_from_library = true;
+        }
+    }
     const inside inner;
     fiber* const f = inner.fiber_here;
     if (f == nullptr) {
@@ -183,24 +190,51 @@ void running::begin(const void* frame) noexcept {
 }
 
 running::~running() {
-    const inside inner;
-    fiber* const f = inner.fiber_here;
-    if (f == nullptr) {
-        return;
+    {
+        const inside inner;
+        fiber* const f = inner.fiber_here;
+        if (f == nullptr) {
+            return;
+        }
+        if (m_join != 0 && f->strand != 0 && f->element == 0) {
+            const bool is_apart = the.order[f->strand].part != the.order[m_join].part;
+            const std::uint32_t edges = is_apart ? the.order.edge_from(f->strand, f->edges, 0) : f->edges;
+            the.order[m_join].edges = the.order.both(the.order[m_join].edges, edges);
+        }
+        f->locks = m_locks;
+        if (!m_is_element) {
+            unpin(m_child);
+        }
+        unpin(m_before);
+        clear(*f, fiber::stack_above(__builtin_frame_address(0)));
+        f->begin_strand(m_before, __builtin_frame_address(0));
+        f->edges = m_edges_before;
     }
-    if (m_join != 0 && f->strand != 0 && f->element == 0) {
-        const bool is_apart = the.order[f->strand].part != the.order[m_join].part;
-        const std::uint32_t edges = is_apart ? the.order.edge_from(f->strand, f->edges, 0) : f->edges;
-        the.order[m_join].edges = the.order.both(the.order[m_join].edges, edges);
+    if (m_from_library) {
+        running_fiber->in_library = true;
+        running_fiber = nullptr;
     }
-    f->locks = m_locks;
-    if (!m_is_element) {
-        unpin(m_child);
+}
+
+library::library() noexcept : m_fiber(running_fiber), m_top(nullptr) {
+    if (fiber* const f = running_fiber) {
+        m_top = f->top;
+        the.found.locks = the.found.locks || f->locks != 0; // the join itself is under these locks
+        // A call of the library stands for those in it, which are not seen.
+        *++f->top = {reinterpret_cast<std::uint64_t>(__builtin_return_address(0)), 0, 0, 0, 0};
+        f->in_library = true;
+        running_fiber = nullptr;
     }
-    unpin(m_before);
-    clear(*f, fiber::stack_above(__builtin_frame_address(0)));
-    f->begin_strand(m_before, __builtin_frame_address(0));
-    f->edges = m_edges_before;
+}
+library::~library() {
+    if (m_fiber != nullptr) {
+        auto* const f = static_cast<fiber*>(m_fiber);
+        f->top = static_cast<frame*>(m_top); // calls that began or ended unseen
+        if (fiber_in_library() == f) {
+            running_fiber = f;
+        }
+        f->in_library = false;
+    }
 }
 
 unseen::unseen() noexcept {
