@@ -58,11 +58,7 @@ PILFER_HOOK void __tsan_func_exit() noexcept {
         --f->top;
     }
     // Goes on with the segment of the caller, if that is still good.
-    const std::uint32_t s = f->top->segment;
-    const auto& all = race::the.segments;
-    f->segment =
-        s != 0 && all[s].strand == f->strand && all[s].element == f->element && all[s].locks == f->locks ? s
-                                                                                                         : 0;
+    f->segment = race::the.fits(f->top->segment, *f) ? f->top->segment : 0;
 }
 PILFER_HOOK void __tsan_ignore_thread_begin() noexcept {
     if (race::running_fiber != nullptr) {

@@ -146,7 +146,7 @@ std::uint8_t detector::relation_to(std::uint32_t segment, const fiber& f) noexce
     const segment_record& s = segments[segment];
     unsigned r = 0;
     if (s.strand == f.strand) {
-        r = s.element == f.element ? same_strand | before : 0;
+        r = s.element == f.element ? same_strand | before : s.element == ended_block ? before : 0;
     } else if (order.before(s.strand, f.strand, f.edges)) {
         r = before;
     }
@@ -251,7 +251,7 @@ void access_atomically(fiber& f, std::uintptr_t at, std::size_t size, bool write
     access(f, at, size, write, site);
     f.locks = before;
     f.epoch = epoch;
-    f.segment = segment;
+    f.segment = the.fits(segment, f) ? segment : 0; // a sweep may have freed it
 }
 
 void deleted(fiber& f, std::uintptr_t at, std::size_t size, std::uint64_t site) noexcept {

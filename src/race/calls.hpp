@@ -94,11 +94,16 @@ struct segment_record {
     std::uint32_t strand; // first: the list of free records
     std::uint32_t calls;
     std::uint32_t element; ///< of a loop: the strand is that of all elements
-    std::uint32_t next;    ///< of the same element
+    std::uint32_t next;    ///< of the same element; of one that was merged: the other one
     std::uint16_t locks;
     bool live;
     bool marked;
 };
+
+/// The element of a segment of a block that has ended: its strand is the join.
+inline constexpr std::uint32_t ended_block = UINT32_MAX;
+/// That of elements which have ended before their loop: parallel to all later ones.
+inline constexpr std::uint32_t ended_element = UINT32_MAX - 1;
 
 inline constexpr unsigned most_frames = 48;
 

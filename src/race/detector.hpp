@@ -59,11 +59,21 @@ struct detector {
         }
         return k.bits;
     }
+    /// True if the fiber may go on with this segment of its running call.
+    [[nodiscard]] bool fits(std::uint32_t segment, const fiber& f) const noexcept {
+        if (segment == 0) {
+            return false;
+        }
+        const segment_record& s = segments[segment];
+        return s.live && s.strand == f.strand && s.element == f.element && s.locks == f.locks;
+    }
     [[nodiscard]] std::uint32_t make_segment(fiber& f) noexcept;
     /// Makes the element of a loop that the fiber runs a strand of its own.
     void make_strand(fiber& f) noexcept;
     /// Frees records that no cell and no running task knows.
     void sweep() noexcept;
+    /// Sweeps each time that so many records have been made, for tests.
+    void sweep_after(std::uint32_t records) noexcept { m_sweep_after = m_next_sweep = records; }
 
     /// What an access makes of a cell of at most two entries. It follows from these entries, from the
     /// instruction and its bytes, and from the strand with its edges and locks, which have an epoch. So the
@@ -104,18 +114,22 @@ private:
         std::uint32_t epoch;
         std::uint8_t bytes;
     };
+    static constexpr std::uint32_t usual_sweep_after = 50'000; // records that fit into a cache
     static constexpr std::uint32_t known_outcomes = 256;
     static constexpr std::uint32_t known_relations = 256;
     struct relation_known {
         std::uint32_t segment, epoch;
         std::uint8_t bits;
     };
+    /// Gives accesses of blocks that have ended, by the same calls and under the same locks, one segment.
+    void merge_ended() noexcept;
     [[nodiscard]] std::uint8_t relation_to(std::uint32_t segment, const fiber& f) noexcept;
 
     read_known m_reads[known_reads] = {};
     relation_known m_relations[known_relations] = {};
     outcome m_outcomes[known_outcomes] = {};
-    std::uint32_t m_next_sweep = 2'000'000;
+    std::uint32_t m_sweep_after = usual_sweep_after;
+    std::uint32_t m_next_sweep = usual_sweep_after;
 };
 extern constinit detector the;
 

@@ -102,6 +102,7 @@ void join(block& b) noexcept {
     if (the.order[f->strand].inner == join) {
         f->begin_strand(join, __builtin_frame_address(0));
         f->edges = edges;
+        the.order[join].joined = true;
         return;
     }
     // Blocks that overlap: an edge, which leaves out what was forked in the blocks inside of it.

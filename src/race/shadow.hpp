@@ -18,6 +18,9 @@ inline constexpr unsigned site_bits = 23;
 [[nodiscard]] inline bool writes(entry e) { return (e >> 23 & 1) != 0; }
 [[nodiscard]] inline std::uint32_t site_of(entry e) { return e & ((1U << site_bits) - 1); }
 [[nodiscard]] inline entry without(entry e, std::uint8_t bytes) { return e & ~(std::uint64_t{bytes} << 24); }
+[[nodiscard]] inline entry with_segment(entry e, std::uint32_t segment) {
+    return std::uint64_t{segment} << 32 | static_cast<std::uint32_t>(e);
+}
 
 inline constexpr unsigned in_cell = 4;
 /// The accesses to eight bytes, the latest first. An entry without bytes, but with a segment, is the number
@@ -72,7 +75,7 @@ public:
             }
         });
     }
-    /// Calls f(entry) for all entries. The result is the number of used cells.
+    /// Calls f(entry&) for all entries. The result is the number of used cells.
     template <class F>
     std::size_t each(F f) noexcept {
         std::size_t cells = 0;
@@ -80,7 +83,7 @@ public:
             for (std::size_t w = 0; w < words; ++w) {
                 for (std::uint64_t bits = m_made[i].made->used[w]; bits != 0; bits &= bits - 1, ++cells) {
                     cell& c = m_made[i].made->cells[w * 64 + static_cast<unsigned>(__builtin_ctzll(bits))];
-                    const entry* const from = entries(c);
+                    entry* const from = entries(c);
                     for (unsigned m = 0, n = count(c); m < n && from[m] != 0; ++m) {
                         f(from[m]);
                     }

@@ -14,6 +14,7 @@ std::uint32_t strands::make(std::uint32_t parent, std::uint32_t edges, how kind)
     r = {};
     r.parent = parent;
     r.inner = parent != 0 ? m_all[parent].inner : 0;
+    r.block = parent != 0 ? m_all[parent].block : 0;
     r.depth = parent != 0 ? m_all[parent].depth + 1 : 0;
     r.part = parent != 0 ? m_all[parent].part : 0;
     r.edges = edges;
@@ -26,7 +27,7 @@ std::uint32_t strands::make(std::uint32_t parent, std::uint32_t edges, how kind)
 std::uint32_t strands::start(std::uint32_t parent, std::uint32_t edges, how kind) noexcept {
     const std::uint32_t s = make(parent, edges, kind);
     m_all[s].part = ++m_parts;
-    m_all[s].inner = 0;
+    m_all[s].inner = m_all[s].block = 0;
     insert(0, m_last[0], s);
     insert(1, m_last[1], s);
     return s;
@@ -48,6 +49,7 @@ void strands::fork(std::uint32_t parent, std::uint32_t edges, how child_is, how 
     rest = make(parent, edges, rest_is);
     m_all[child].inner = 0;
     m_all[rest].inner = join;
+    m_all[child].block = m_all[rest].block = join;
     insert(0, parent, rest);
     insert(0, parent, child);
     insert(1, parent, child);
@@ -57,6 +59,7 @@ void strands::fork(std::uint32_t parent, std::uint32_t edges, how child_is, how 
 std::uint32_t strands::element_of(std::uint32_t loop, std::uint32_t edges) noexcept {
     const std::uint32_t s = make(m_all[loop].parent, edges, how::element);
     m_all[s].inner = 0;
+    m_all[s].block = m_all[loop].block;
     m_all[s].calls = m_all[loop].calls;
     m_all[s].site = m_all[loop].site;
     insert(0, loop, s);

@@ -133,6 +133,9 @@ void begin_program() noexcept {
         return;
     }
     the.shadow.begin();
+    if (const char* const records = std::getenv("PILFER_RACE_SWEEP")) {
+        the.sweep_after(static_cast<std::uint32_t>(std::atol(records)));
+    }
     note_thread(reinterpret_cast<std::uintptr_t>(__builtin_thread_pointer()));
     fiber* const f = make_fiber(true);
     f->strand = the.order.start(0, 0, how::start);
