@@ -1,4 +1,6 @@
 // Forks, joins, and the strands that run between them.
+#include <algorithm>
+
 #include "race/detector.hpp"
 
 namespace pilfer::detail::race {
@@ -27,6 +29,15 @@ void note_site(std::uint32_t s, std::uint32_t calls_here, std::uint64_t site) no
     the.order[s].site = site;
 }
 
+/// The running fiber, also while it is in the library. Null: nothing is looked at.
+[[nodiscard]] fiber* any_fiber(const inside& i) noexcept {
+    return i.fiber_here != nullptr ? i.fiber_here : fiber_in_library();
+}
+[[nodiscard]] fiber* checked(const inside& i) noexcept {
+    fiber* const f = any_fiber(i);
+    return f != nullptr && f->strand != 0 ? f : nullptr;
+}
+
 /// Forks a strand whose order follows from edges alone.
 [[nodiscard]] strand apart(fiber& f, how kind, std::uint64_t site) noexcept {
     the.uses_edges();
@@ -43,7 +54,7 @@ void note_site(std::uint32_t s, std::uint32_t calls_here, std::uint64_t site) no
 
 strand fork(block& b, how kind) noexcept {
     const inside inner;
-    fiber* const f = inner.checked();
+    fiber* const f = checked(inner);
     if (f == nullptr) {
         return 0;
     }
@@ -74,7 +85,11 @@ strand fork(block& b, how kind) noexcept {
     return child;
 }
 
-strand current() noexcept { return running_fiber != nullptr ? running_fiber->strand : 0; }
+strand current() noexcept {
+    const inside inner;
+    const fiber* const f = any_fiber(inner);
+    return f != nullptr ? f->strand : 0;
+}
 
 strand fork_apart() noexcept {
     const inside inner;
@@ -93,7 +108,7 @@ void join(block& b) noexcept {
     b.join = 0;
     unpin(join);
     const inside inner;
-    fiber* const f = inner.checked();
+    fiber* const f = checked(inner);
     if (f == nullptr) {
         return;
     }
@@ -157,21 +172,21 @@ running::running(const loop& l) noexcept
     : m_before(0), m_edges_before(0), m_locks(0), m_child(l.m_elements), m_join(l.m_block.join),
       m_is_element(true), m_from_library(false) {
     begin(__builtin_frame_address(0));
-    if (fiber* const f = running_fiber; f != nullptr && f->strand != 0) {
+    const inside inner;
+    if (fiber* const f = checked(inner)) {
         f->element = ++the.last_element;
         f->made_segments = 0;
     }
 }
 void running::begin(const void* frame) noexcept {
-    if (running_fiber == nullptr) {
-        if (fiber* const f = fiber_in_library()) {
-            f->in_library = false;
-            running_fiber = f;
-            m_from_library = true;
-        }
+    if (fiber* const f = running_fiber == nullptr ? fiber_in_library() : nullptr;
+        f != nullptr && f->in_library == 1) {
+        f->in_library = 0;
+        running_fiber = f;
+        m_from_library = true;
     }
     const inside inner;
-    fiber* const f = inner.fiber_here;
+    fiber* const f = any_fiber(inner);
     if (f == nullptr) {
         m_child = 0;
         return;
@@ -193,7 +208,7 @@ void running::begin(const void* frame) noexcept {
 running::~running() {
     {
         const inside inner;
-        fiber* const f = inner.fiber_here;
+        fiber* const f = any_fiber(inner);
         if (f == nullptr) {
             return;
         }
@@ -211,30 +226,57 @@ running::~running() {
         f->begin_strand(m_before, __builtin_frame_address(0));
         f->edges = m_edges_before;
     }
-    if (m_from_library) {
-        running_fiber->in_library = true;
+    if (fiber* const f = running_fiber; m_from_library && f != nullptr) {
+        f->in_library = 1;
         running_fiber = nullptr;
     }
 }
 
-library::library() noexcept : m_fiber(running_fiber), m_top(nullptr) {
+library::library(std::uint32_t levels) noexcept : m_fiber(running_fiber), m_top(nullptr), m_levels(levels) {
     if (fiber* const f = running_fiber) {
         m_top = f->top;
         the.found.locks = the.found.locks || f->locks != 0; // the join itself is under these locks
         // A call of the library stands for those in it, which are not seen.
         *++f->top = {reinterpret_cast<std::uint64_t>(__builtin_return_address(0)), 0, 0, 0, 0};
-        f->in_library = true;
+        f->in_library = levels;
         running_fiber = nullptr;
+    } else if (fiber* const inner = fiber_in_library()) {
+        m_fiber = inner;
+        inner->in_library += levels;
     }
 }
 library::~library() {
+    auto* const f = static_cast<fiber*>(m_fiber);
+    if (f == nullptr) {
+        return;
+    }
+    if (m_top == nullptr) {
+        f->in_library -= m_levels;
+        return;
+    }
+    f->top = static_cast<frame*>(m_top); // calls that began or ended unseen
+    if (fiber_in_library() == f) {
+        running_fiber = f;
+    }
+    f->in_library = 0;
+}
+
+program::program() noexcept : m_fiber(nullptr), m_levels(0) {
+    if (running_fiber != nullptr) {
+        return;
+    }
+    if (fiber* const f = fiber_in_library()) {
+        m_fiber = f;
+        m_levels = f->in_library;
+        f->lowest = std::min(f->lowest, reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)));
+        f->in_library = 0;
+        running_fiber = f;
+    }
+}
+program::~program() {
     if (m_fiber != nullptr) {
-        auto* const f = static_cast<fiber*>(m_fiber);
-        f->top = static_cast<frame*>(m_top); // calls that began or ended unseen
-        if (fiber_in_library() == f) {
-            running_fiber = f;
-        }
-        f->in_library = false;
+        static_cast<fiber*>(m_fiber)->in_library = m_levels;
+        running_fiber = nullptr;
     }
 }
 

@@ -110,12 +110,12 @@ void switch_to(fiber* f) noexcept {
         give_turn();
         return;
     }
-    running_fiber = !the.over && take_turn() && !f->in_library ? f : nullptr;
+    running_fiber = !the.over && take_turn() && f->in_library == 0 ? f : nullptr;
 }
 
 fiber* fiber_in_library() noexcept {
     fiber* const f = on_this_thread;
-    return f != nullptr && f->in_library && has_turn && !the.over ? f : nullptr;
+    return f != nullptr && f->in_library != 0 && has_turn && !the.over ? f : nullptr;
 }
 
 /// The sanitizer's own library would take the place of the room instrument. Whichever constructor is the
@@ -153,7 +153,7 @@ bool rests() noexcept {
 }
 void goes_on() noexcept {
     if (take_turn() && !the.over) {
-        running_fiber = on_this_thread != nullptr && on_this_thread->in_library ? nullptr : on_this_thread;
+        running_fiber = on_this_thread != nullptr && on_this_thread->in_library != 0 ? nullptr : on_this_thread;
     }
 }
 

@@ -334,3 +334,105 @@ REPAIRED(late_writer) {
     }
     keep(sums);
 }
+
+namespace {
+
+/// Elements that a value of a reduction stands for.
+struct part {
+    std::size_t first, last;
+};
+[[nodiscard]] part both(part a, part b) { return {a.first, b.last}; }
+
+} // namespace
+
+PLANTED(operation_outside, "an operation of a reduction changes an element beside its own ones") {
+    std::vector<long> v(64);
+    const auto element = [&](std::size_t i) {
+        v[i] += 1; // races
+        return part{i, i + 1};
+    };
+    const auto operation = [&](part a, part b) {
+        v[b.last % 64] += 1; // races
+        return both(a, b);
+    };
+    keep(pilfer::reduce(std::size_t{0}, v.size(), part{0, 0}, element, operation));
+    keep(v);
+}
+REPAIRED(operation_outside) {
+    std::vector<long> v(64);
+    const auto element = [&](std::size_t i) {
+        v[i] += 1;
+        return part{i, i + 1};
+    };
+    const auto operation = [&](part a, part b) {
+        v[a.first] += v[b.last - 1];
+        return both(a, b);
+    };
+    keep(pilfer::reduce(std::size_t{0}, v.size(), part{0, 0}, element, operation));
+    keep(v);
+}
+
+PLANTED(operation_outside_forks, "elements and operations of a reduction fork") {
+    std::vector<long> v(64);
+    std::vector<long> w(64);
+    const auto element = [&](std::size_t i) {
+        pilfer::join([&] { v[i] += 1; }, // races
+                     [&] { w[i] += 1; });
+        return part{i, i + 1};
+    };
+    const auto operation = [&](part a, part b) {
+        pilfer::join([&] { v[b.last % 64] += 1; }, // races
+                     [&] { w[a.first] += 1; });
+        return both(a, b);
+    };
+    keep(pilfer::reduce(std::size_t{0}, v.size(), part{0, 0}, element, operation));
+    keep(v);
+    keep(w);
+}
+REPAIRED(operation_outside_forks) {
+    std::vector<long> v(64);
+    std::vector<long> w(64);
+    const auto element = [&](std::size_t i) {
+        pilfer::join([&] { v[i] += 1; }, [&] { w[i] += 1; });
+        v[i] += w[i];
+        return part{i, i + 1};
+    };
+    const auto operation = [&](part a, part b) {
+        pilfer::join([&] { v[a.first] += 1; }, [&] { w[b.last - 1] += v[b.last - 1]; });
+        w[a.first] += w[b.last - 1];
+        return both(a, b);
+    };
+    keep(pilfer::reduce(std::size_t{0}, v.size(), part{0, 0}, element, operation));
+    keep(v);
+    keep(w);
+}
+
+namespace {
+
+/// Many calls with an access each, so that records are swept meanwhile.
+[[gnu::noinline]] long calls_of(std::vector<long>& scratch, std::size_t depth) {
+    scratch[depth] += 1;
+    return depth == 0 ? scratch[0] : calls_of(scratch, depth - 1) + calls_of(scratch, depth - 1);
+}
+
+} // namespace
+
+PLANTED(slot_across_calls, "an element uses the slot of the next one after many calls") {
+    std::vector<long> slots(9);
+    for_each(std::size_t{0}, std::size_t{8}, [&](std::size_t i) {
+        std::vector<long> scratch(8);
+        slots[i] = calls_of(scratch, 7); // races
+        slots[i + 1] += 1;               // races
+    });
+    keep(slots);
+}
+REPAIRED(slot_across_calls) {
+    std::vector<long> slots(9);
+    for_each(std::size_t{0}, std::size_t{8}, [&](std::size_t i) {
+        std::vector<long> scratch(8);
+        slots[i] = 1;
+        slots[i] += calls_of(scratch, 7);
+        slots[i] += calls_of(scratch, 7);
+    });
+    keep(slots);
+}

@@ -98,12 +98,12 @@ private:
     bool m_from_library;
 };
 
-/// While it lives, code of the library runs in a frame of the program, and is not looked at. `running` begins
-/// a part of the program in it. It is cheaper than `unseen`: an access ends at once. In stacks its call stands
-/// for all calls of the library.
+/// While it lives, code of the library runs in a frame of the program, and is not looked at. It is cheaper than
+/// `unseen`: an access ends at once. In stacks its call stands for all calls of the library. With one level,
+/// `running` begins a part of the program; with more levels, only `program` does.
 class library {
 public:
-    library() noexcept;
+    explicit library(std::uint32_t levels = 1) noexcept;
     library(const library&) = delete;
     library& operator=(const library&) = delete;
     ~library();
@@ -111,13 +111,30 @@ public:
 private:
     void* m_fiber;
     void* m_top;
+    std::uint32_t m_levels;
 };
-/// Moves of these results are those of the program, and are looked at.
+/// In place of `library` where code of the program may be inlined, too.
 struct no_library {
-    no_library() noexcept {}
+    explicit no_library(std::uint32_t = 1) noexcept {}
 };
+template <bool IsLibrary>
+using library_if = std::conditional_t<IsLibrary, library, no_library>;
+/// Moves of other results are code of the program.
 template <class... Results>
-using library_if_trivial = std::conditional_t<(std::is_trivially_copyable_v<Results> && ...), library, no_library>;
+inline constexpr bool moves_alone = (std::is_trivially_copyable_v<Results> && ...);
+
+/// While it lives, a function of the program runs in code of the library.
+class program {
+public:
+    program() noexcept;
+    program(const program&) = delete;
+    program& operator=(const program&) = delete;
+    ~program();
+
+private:
+    void* m_fiber;
+    std::uint32_t m_levels;
+};
 
 /// Calls f in a frame of its own, which is forgotten when the strand ends. Two functions that were inlined
 /// into one frame would share its memory.
@@ -214,6 +231,7 @@ private:
 /// frame.
 template <class F, class... Arguments>
 PILFER_NOINLINE decltype(auto) of_program(F& f, Arguments&&... arguments) {
+    const program now;
     return std::invoke(f, std::forward<Arguments>(arguments)...);
 }
 

@@ -63,6 +63,7 @@ template <class F>
 void run_pieces(std::uint64_t first, std::uint64_t last, F& f, common_report report, piece_size piece) {
 #if defined(PILFER_RACE)
     (void)piece;
+    const race::library here(2);
     race::each(first, last,
                [&](std::uint64_t i) { detail::as_part(report, [&] { detail::call_piece(f, i, i + 1); }); });
 #else

@@ -300,7 +300,7 @@ PILFER_ALWAYS_INLINE both_results<F, G> join_two(worker* w, F& f, G& g, Report r
     } here;
     const race::strand first = race::fork(here.block, race::how::first_of_join);
     const race::strand second = race::current();
-    const race::library_if_trivial<result_t<F>, result_t<G>> inside;
+    const race::library_if<race::moves_alone<result_t<F>, result_t<G>>> inside;
     auto run_f = [&]() PILFER_NOINLINE -> decltype(auto) {
         const race::running now(first, &here.block);
         return race::in_own_frame(f);

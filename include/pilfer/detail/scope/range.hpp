@@ -164,6 +164,7 @@ template <class I, class Body>
 void run_range(I first, I last, Body& body, common_report report, piece_size piece) {
 #if defined(PILFER_RACE)
     (void)piece;
+    const race::library_if<std::integral<I>> here(2);
     race::each(first, last, [&](I i) {
         detail::as_part(report, [&] { detail::run_piece(i, detail::advanced(i, 1), body); });
     });
