@@ -33,7 +33,7 @@ struct fiber {
     std::uintptr_t own;          ///< frames below this address began in this strand
     std::uint32_t epoch;         ///< changes with the strand, its edges and its locks
     bool of_thread;
-    std::uint32_t in_library;    ///< levels; not 0: nothing is looked at until the program goes on
+    std::uint32_t in_library; ///< levels; not 0: nothing is looked at until the program goes on
 
     void forget_answers() noexcept { epoch = ++last_epoch; }
     void changed() noexcept {

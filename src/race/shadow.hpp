@@ -35,8 +35,8 @@ struct long_list {
     entry e[in_list];
 };
 
-/// Cells by address, in chunks that are made when the program first touches their memory. A chunk has a bit for
-/// each cell that has been used, so that clearing and sweeping look at used cells only.
+/// Cells by address, in chunks that are made when the program first touches their memory. A chunk has a bit
+/// for each cell that has been used, so that clearing and sweeping look at used cells only.
 class shadow_memory {
 public:
     static constexpr unsigned chunk_bits = 18;

@@ -34,7 +34,7 @@ struct strand_record {
     how kind;
     bool live;
     bool marked;
-    bool joined; ///< of a join: its block has ended
+    bool joined;        ///< of a join: its block has ended
     std::uint16_t pins; ///< of objects of the program that know it
 };
 
@@ -64,8 +64,8 @@ public:
     /// The strand to which an edge leads from all that was forked in the block of `join`, and from nothing
     /// that was forked in the block of `inside`, which is the next one within.
     [[nodiscard]] std::uint32_t end_of(std::uint32_t join, std::uint32_t inside) noexcept;
-    /// The join of the outermost block around `s` that has ended; `s` if there is none. Without edges all later
-    /// strands are ordered to both in the same way, because the block is one piece of both lists.
+    /// The join of the outermost block around `s` that has ended; `s` if there is none. Without edges all
+    /// later strands are ordered to both in the same way, because the block is one piece of both lists.
     [[nodiscard]] std::uint32_t ended(std::uint32_t s) noexcept {
         for (std::uint32_t b; m_all[s].pins == 0 && (b = m_all[s].block) != 0 && m_all[b].joined; s = b) {
             if (const std::uint32_t around = m_all[b].block; around != 0 && m_all[around].joined) {

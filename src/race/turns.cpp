@@ -153,7 +153,8 @@ bool rests() noexcept {
 }
 void goes_on() noexcept {
     if (take_turn() && !the.over) {
-        running_fiber = on_this_thread != nullptr && on_this_thread->in_library != 0 ? nullptr : on_this_thread;
+        running_fiber =
+            on_this_thread != nullptr && on_this_thread->in_library != 0 ? nullptr : on_this_thread;
     }
 }
 

@@ -98,9 +98,9 @@ private:
     bool m_from_library;
 };
 
-/// While it lives, code of the library runs in a frame of the program, and is not looked at. It is cheaper than
-/// `unseen`: an access ends at once. In stacks its call stands for all calls of the library. With one level,
-/// `running` begins a part of the program; with more levels, only `program` does.
+/// While it lives, code of the library runs in a frame of the program, and is not looked at. It is cheaper
+/// than `unseen`: an access ends at once. In stacks its call stands for all calls of the library. With one
+/// level, `running` begins a part of the program; with more levels, only `program` does.
 class library {
 public:
     explicit library(std::uint32_t levels = 1) noexcept;

@@ -179,7 +179,8 @@ template <class T, class I, class Map, class Combine>
     const std::uint64_t folded = detail::leaf_size<T>(n, g);
     if (folded <= 1) {
 #if defined(PILFER_RACE)
-        const race::library_if<race::moves_alone<T> && (std::integral<I> || std::contiguous_iterator<I>)> here;
+        const race::library_if<race::moves_alone<T> && (std::integral<I> || std::contiguous_iterator<I>)>
+            here;
 #endif
         auto leaf = [&](std::uint64_t from, std::uint64_t count) -> T {
             kept_close<Map, decltype(detail::element(first))> close_map = map;
