@@ -18,7 +18,7 @@ TWO_WORKERS = {"balance", "shared_scopes", "stall", "weights"}
 # Reasons are in the guide's list of what is not followed.
 LEFT_OUT = {"schedules": "needs pilfer::test", "fork": "a child process reports, too", "whatif": "runs the command",
             "resize": "needs several workers", "one_pool": "has a part that runs on oneTBB"}
-PER_WORKER = {"flat_tasks"}  # kernels that count in a slot for each worker, of which there is one here
+PER_WORKER = {"flat_loop", "flat_tasks", "short_loop"}  # kernels that count in a slot for each worker, of which there is one here
 TINY = ["--size", "tiny", "--workers", "1", "--repeat", "1"]
 
 

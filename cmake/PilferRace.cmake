@@ -37,5 +37,7 @@ if(pilfer_race_possible)
                                                  EXCLUDE_FROM_ALL ${pilfer_race_is_left_out})
     pilfer_own_target(pilfer_race)
     pilfer_protects_users(pilfer_race)
+    # clang's <sanitizer/tsan_interface.h>, which other rooms include, declares what this file defines.
+    set_source_files_properties("${PROJECT_SOURCE_DIR}/src/instrument/tsan.cpp" PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
     pilfer_together(pilfer_race ON)
 endif()

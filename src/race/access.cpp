@@ -1,7 +1,9 @@
 // The check of an access against those before it.
 #include "race/detector.hpp"
 
-namespace pilfer::detail::race {
+namespace pilfer {
+inline namespace v0 {
+namespace detail::race {
 
 constinit detector the;
 
@@ -258,4 +260,6 @@ void deleted(fiber& f, std::uintptr_t at, std::size_t size, std::uint64_t site) 
     the.shadow.each_used(at, size, [&](std::uintptr_t used) { access_cell(f, used, 0xFF, true, site); });
 }
 
-} // namespace pilfer::detail::race
+} // namespace detail::race
+} // namespace v0
+} // namespace pilfer

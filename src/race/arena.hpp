@@ -11,7 +11,9 @@
 
 #include "base/write.hpp"
 
-namespace pilfer::detail::race {
+namespace pilfer {
+inline namespace v0 {
+namespace detail::race {
 
 [[noreturn]] inline void out_of_memory() noexcept {
     os::write_error("pilfer race: out of memory\n");
@@ -127,4 +129,6 @@ private:
     unsigned m_shift = 0;
 };
 
-} // namespace pilfer::detail::race
+} // namespace detail::race
+} // namespace v0
+} // namespace pilfer

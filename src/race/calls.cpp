@@ -1,6 +1,8 @@
 #include "race/calls.hpp"
 
-namespace pilfer::detail::race {
+namespace pilfer {
+inline namespace v0 {
+namespace detail::race {
 
 constinit thread_local fiber* running_fiber = nullptr;
 
@@ -32,4 +34,6 @@ stack_of call_table::stack(std::uint64_t site, std::uint32_t c) noexcept {
     return s;
 }
 
-} // namespace pilfer::detail::race
+} // namespace detail::race
+} // namespace v0
+} // namespace pilfer

@@ -5,7 +5,9 @@
 
 #include "race/arena.hpp"
 
-namespace pilfer::detail::race {
+namespace pilfer {
+inline namespace v0 {
+namespace detail::race {
 
 /// A call on the stack of a task. Its record is made at the first access in it. The records of the call that
 /// was here before serve again if they fit.
@@ -130,4 +132,6 @@ private:
     table<call_record, (1U << 28)> m_all;
 };
 
-} // namespace pilfer::detail::race
+} // namespace detail::race
+} // namespace v0
+} // namespace pilfer

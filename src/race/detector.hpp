@@ -12,7 +12,9 @@
 #define PILFER_HOOK extern "C" [[gnu::used, gnu::visibility("default")]]
 #define PILFER_SITE reinterpret_cast<std::uint64_t>(__builtin_return_address(0))
 
-namespace pilfer::detail::race {
+namespace pilfer {
+inline namespace v0 {
+namespace detail::race {
 
 inline constexpr unsigned most_fibers = 16'384;
 
@@ -199,4 +201,6 @@ template <unsigned Size>
     access_cell(*f, address, static_cast<std::uint8_t>(bytes), write, site);
 }
 
-} // namespace pilfer::detail::race
+} // namespace detail::race
+} // namespace v0
+} // namespace pilfer

@@ -6,7 +6,9 @@
 
 #include "race/detector.hpp"
 
-namespace pilfer::detail::race {
+namespace pilfer {
+inline namespace v0 {
+namespace detail::race {
 namespace {
 
 constexpr unsigned most_relaxed = 4096;
@@ -157,4 +159,6 @@ void cannot_follow(const char* what) noexcept {
     }
 }
 
-} // namespace pilfer::detail::race
+} // namespace detail::race
+} // namespace v0
+} // namespace pilfer

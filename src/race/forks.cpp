@@ -3,7 +3,9 @@
 
 #include "race/detector.hpp"
 
-namespace pilfer::detail::race {
+namespace pilfer {
+inline namespace v0 {
+namespace detail::race {
 namespace {
 
 /// Forgets the frames below `upto`: they have ended.
@@ -347,4 +349,6 @@ caller::call::~call() {
     }
 }
 
-} // namespace pilfer::detail::race
+} // namespace detail::race
+} // namespace v0
+} // namespace pilfer

@@ -1,6 +1,8 @@
 #include "race/locks.hpp"
 
-namespace pilfer::detail::race {
+namespace pilfer {
+inline namespace v0 {
+namespace detail::race {
 
 std::uint32_t lock_sets::number_of(const lock_set& s) noexcept {
     if (s.count == 0) {
@@ -67,4 +69,6 @@ bool lock_sets::within(std::uint32_t a, std::uint32_t b) noexcept {
                        [&](std::uintptr_t lock) { return has(b, lock); });
 }
 
-} // namespace pilfer::detail::race
+} // namespace detail::race
+} // namespace v0
+} // namespace pilfer

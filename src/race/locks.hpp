@@ -5,7 +5,9 @@
 
 #include "race/arena.hpp"
 
-namespace pilfer::detail::race {
+namespace pilfer {
+inline namespace v0 {
+namespace detail::race {
 
 /// Held during an atomic operation, which races with no other one.
 inline constexpr std::uintptr_t atomic_lock = 2;
@@ -37,4 +39,6 @@ private:
     table<lock_set, (1U << 16)> m_all;
 };
 
-} // namespace pilfer::detail::race
+} // namespace detail::race
+} // namespace v0
+} // namespace pilfer

@@ -2,7 +2,9 @@
 
 #include "race/detector.hpp"
 
-namespace pilfer::detail::race {
+namespace pilfer {
+inline namespace v0 {
+namespace detail::race {
 namespace {
 
 constexpr unsigned most_races = 512;
@@ -63,4 +65,6 @@ void found_race(entry old, std::uint32_t segment, std::uint8_t bytes, bool write
     describe_branches(the.segments[segment_of(old)].strand, the.segments[segment].strand, r);
 }
 
-} // namespace pilfer::detail::race
+} // namespace detail::race
+} // namespace v0
+} // namespace pilfer

@@ -4,7 +4,9 @@
 #include "race/calls.hpp"
 #include "race/shadow.hpp"
 
-namespace pilfer::detail::race {
+namespace pilfer {
+inline namespace v0 {
+namespace detail::race {
 
 /// One of the two accesses of a race.
 struct side {
@@ -53,4 +55,6 @@ void found_race(entry old, std::uint32_t segment, std::uint8_t bytes, bool write
 inline constexpr unsigned most_threads = 1024;
 [[nodiscard]] unsigned thread_pointers(const std::uintptr_t*& all) noexcept;
 
-} // namespace pilfer::detail::race
+} // namespace detail::race
+} // namespace v0
+} // namespace pilfer

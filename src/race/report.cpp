@@ -11,7 +11,9 @@
 #include "platform/source_lines.hpp"
 #include "race/races.hpp"
 
-namespace pilfer::detail::race {
+namespace pilfer {
+inline namespace v0 {
+namespace detail::race {
 namespace {
 
 using os::source_line;
@@ -245,4 +247,6 @@ int write_report(const findings& f) {
     return races != 0 ? 66 : -1;
 }
 
-} // namespace pilfer::detail::race
+} // namespace detail::race
+} // namespace v0
+} // namespace pilfer

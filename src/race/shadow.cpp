@@ -1,6 +1,8 @@
 #include "race/shadow.hpp"
 
-namespace pilfer::detail::race {
+namespace pilfer {
+inline namespace v0 {
+namespace detail::race {
 
 shadow_memory::chunk* shadow_memory::make_chunk(std::uintptr_t address) noexcept {
     auto* const made = static_cast<chunk*>(reserve(sizeof(chunk)));
@@ -39,4 +41,6 @@ void shadow_memory::forget(std::uintptr_t at, std::size_t size) noexcept {
     });
 }
 
-} // namespace pilfer::detail::race
+} // namespace detail::race
+} // namespace v0
+} // namespace pilfer

@@ -3,7 +3,9 @@
 
 #include "race/arena.hpp"
 
-namespace pilfer::detail::race {
+namespace pilfer {
+inline namespace v0 {
+namespace detail::race {
 
 /// An access to some bytes of a cell: segment, bytes, whether it writes, and the number of its instruction.
 using entry = std::uint64_t;
@@ -139,4 +141,6 @@ private:
     table<long_list, (1U << 24)> m_lists;
 };
 
-} // namespace pilfer::detail::race
+} // namespace detail::race
+} // namespace v0
+} // namespace pilfer

@@ -1,6 +1,8 @@
 #include "race/strands.hpp"
 
-namespace pilfer::detail::race {
+namespace pilfer {
+inline namespace v0 {
+namespace detail::race {
 namespace {
 
 constexpr std::uint64_t end_of_tags = std::uint64_t{1} << 63;
@@ -209,4 +211,6 @@ bool strands::reached(std::uint32_t a, std::uint32_t edges) noexcept {
     return yes;
 }
 
-} // namespace pilfer::detail::race
+} // namespace detail::race
+} // namespace v0
+} // namespace pilfer

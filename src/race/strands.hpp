@@ -11,7 +11,9 @@
 
 #include "race/arena.hpp"
 
-namespace pilfer::detail::race {
+namespace pilfer {
+inline namespace v0 {
+namespace detail::race {
 
 struct place {
     std::uint64_t tag;
@@ -126,4 +128,6 @@ private:
     answer m_known[4096] = {};
 };
 
-} // namespace pilfer::detail::race
+} // namespace detail::race
+} // namespace v0
+} // namespace pilfer

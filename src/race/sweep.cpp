@@ -3,7 +3,9 @@
 
 #include "race/detector.hpp"
 
-namespace pilfer::detail::race {
+namespace pilfer {
+inline namespace v0 {
+namespace detail::race {
 
 void detector::merge_ended() noexcept {
     struct merged {
@@ -101,4 +103,6 @@ void detector::sweep() noexcept {
     m_next_sweep = kept + (m_sweep_after == usual_sweep_after ? more : m_sweep_after);
 }
 
-} // namespace pilfer::detail::race
+} // namespace detail::race
+} // namespace v0
+} // namespace pilfer

@@ -8,9 +8,13 @@
 
 #include "race/detector.hpp"
 
-extern "C" [[gnu::weak]] int __tsan_get_report_data();
+/// Of the sanitizer's own library. Another name, because that library's header may declare it with
+/// parameters.
+extern "C" [[gnu::weak]] int tsan_get_report_data() asm("__tsan_get_report_data");
 
-namespace pilfer::detail::race {
+namespace pilfer {
+inline namespace v0 {
+namespace detail::race {
 namespace {
 
 std::uintptr_t threads[most_threads];
@@ -121,7 +125,7 @@ fiber* fiber_in_library() noexcept {
 /// The sanitizer's own library would take the place of the room instrument. Whichever constructor is the
 /// first one has to find it.
 [[gnu::constructor]] static void check_link() noexcept {
-    if (__tsan_get_report_data != nullptr) {
+    if (&tsan_get_report_data != nullptr) {
         os::write_error("pilfer race: link this program without -fsanitize=thread (docs/guides/races.md)\n");
         std::_Exit(70);
     }
@@ -201,4 +205,6 @@ void thread_begins() noexcept {
     }
 }
 
-} // namespace pilfer::detail::race
+} // namespace detail::race
+} // namespace v0
+} // namespace pilfer

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include <pilfer/detail/base/race.hpp>
 #include <pilfer/detail/task/bound_frames.hpp>
 #include <pilfer/error.hpp>
 #include <pilfer/scope.hpp>
@@ -49,6 +50,9 @@ PILFER_NO_SANITIZE void mark_bound(const activation* owner, scope_node& s) noexc
 
 std::unique_ptr<pool_core> make_pool(const options& checked, const pool_core::paths& files,
                                      const options& asked, bool never_ends) {
+#ifdef PILFER_RACE
+    const race::unseen here; // the caller's accesses begin after its pool
+#endif
     auto made = std::make_unique<whole_pool>(checked, files, asked, never_ends);
     made->answer_dump_signal();
     return made;

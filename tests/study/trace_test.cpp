@@ -211,7 +211,8 @@ TEST_F(recorded_trace_file, the_sentence_is_one_short_line_whatever_the_names_ar
     for (int i = 0; i < 1'000; ++i) {
         name += "\xc3\xa4"; // two bytes
     }
-    const std::string cut = diagnosed_graph("1 @1 9000000\n0 +1 -1\nfunction 1 " + name + "\nend 2\n").sentence;
+    const std::string cut =
+        diagnosed_graph("1 @1 9000000\n0 +1 -1\nfunction 1 " + name + "\nend 2\n").sentence;
     EXPECT_NE(cut.find(name.substr(0, 99) + "... computes 9 ms"), std::string::npos) << cut;
     const std::string red =
         diagnosed_graph("1 @1 9000000\n0 +1 -1\nfunction 1 \x1b[31mred\x7f\nend 2\n").sentence;
