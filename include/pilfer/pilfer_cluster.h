@@ -20,7 +20,8 @@ typedef struct pilfer_cluster_job pilfer_cluster_job;
 /* A job: reads its input of `size` bytes, which is aligned as the caller's was, but at most as memory of
  * malloc() is, and writes its result by pilfer_cluster_write(). The result depends on the input alone,
  * because any rank may run the job. Returns 0, or what a failed call below has returned. Any other number is
- * an error, too. A job may fork, loop and wait as any task. */
+ * an error, too, and so is PILFER_ECANCELED of a job that was not cancelled. A job may fork, loop and wait as
+ * any task. */
 typedef int (*pilfer_cluster_function)(pilfer_cluster_job* job, const void* input, size_t size);
 
 /* Makes a job known by its name, which has at most 255 bytes and is copied. All ranks register the same names

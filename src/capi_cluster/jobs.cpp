@@ -144,7 +144,8 @@ const cluster_job& job_of(std::uint32_t number) {
 cluster_bytes call_job(const cluster_job& job, const void* input, std::size_t size) {
     pilfer_cluster_job here;
     const int code = capi::call(job.function, &here, input, size);
-    if (code == PILFER_ECANCELED) {
+    // A job that ends so without having been cancelled has failed: its caller gets the same error on any rank.
+    if (code == PILFER_ECANCELED && cancelled()) {
         throw stopped();
     }
     if (code == PILFER_EREMOTE && !here.error && here.remote) {

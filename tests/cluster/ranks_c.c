@@ -108,6 +108,29 @@ static int returns_7(pilfer_cluster_job* job, const void* input, size_t size) {
     return 7;
 }
 
+/* Says that it was cancelled, which is not so. */
+static int gives_up(pilfer_cluster_job* job, const void* input, size_t size) {
+    (void)input;
+    (void)size;
+    take_a_moment();
+    EXPECT(pilfer_cluster_write(job, "lost", 4) == 0);
+    return PILFER_ECANCELED;
+}
+
+/* Branches that say that they were cancelled: an error, wherever they run. */
+static int expects_no_cancellation(pilfer_cluster_job* job, const void* input, size_t size) {
+    const int good = 5;
+    (void)input;
+    (void)size;
+    for (int i = 0; i < 20; ++i) {
+        pilfer_cluster_branch both[2] = {{.name = "square", .input = &good, .size = sizeof good},
+                                         {.name = "gives_up"}};
+        EXPECT(pilfer_cluster_join(job, both, 2) == PILFER_EREMOTE);
+        EXPECT(error_says("the job gives_up returned -9"));
+    }
+    return PILFER_ECANCELED;
+}
+
 /* Its input, in two parts. */
 static int echo(pilfer_cluster_job* job, const void* input, size_t size) {
     const char* bytes = input;
@@ -240,6 +263,10 @@ static void runs(void) {
     int rank = -2;
     EXPECT(pilfer_cluster_run("returns_7", NULL, 0, &result, &size) == PILFER_EREMOTE);
     EXPECT(strcmp(pilfer_cluster_error(&rank), "the job returns_7 returned 7") == 0 && rank == 0);
+    EXPECT(pilfer_cluster_run("gives_up", NULL, 0, &result, &size) == PILFER_EREMOTE);
+    EXPECT(strcmp(pilfer_cluster_error(&rank), "the job gives_up returned -9") == 0 && rank == 0);
+    EXPECT(pilfer_cluster_run("expects_no_cancellation", NULL, 0, &result, &size) == PILFER_EREMOTE);
+    EXPECT(error_says("the job expects_no_cancellation returned -9"));
     for (int i = 0; i < 5; ++i) {
         EXPECT(pilfer_cluster_run("pass_on", NULL, 0, &result, &size) == PILFER_EREMOTE);
         EXPECT(strcmp(pilfer_cluster_error(&rank), "no result for 63") == 0 && rank == 0);
@@ -292,6 +319,9 @@ static void maps(void) {
            PILFER_EREMOTE);
     EXPECT(error_says("the job echo has written 4 bytes instead of 8"));
     EXPECT(squares[0] == 1 && same == 4711);
+    EXPECT(pilfer_cluster_map("gives_up", numbers, 64, sizeof *numbers, squares, sizeof *squares) ==
+           PILFER_EREMOTE);
+    EXPECT(error_says("the job gives_up returned -9") && squares[0] == 1);
     EXPECT(pilfer_cluster_reduce("fail_at_63", numbers, 64, sizeof *numbers, add_doubles, &faults, &sum,
                                  sizeof sum) == PILFER_EREMOTE);
     EXPECT(sum == 100 + sum_of_inverses(1, 1000));
@@ -320,6 +350,8 @@ int main(int argc, char** argv) {
     EXPECT(pilfer_cluster_register("inverse", inverse) == 0);
     EXPECT(pilfer_cluster_register("fail_at_63", fail_at_63) == 0);
     EXPECT(pilfer_cluster_register("returns_7", returns_7) == 0);
+    EXPECT(pilfer_cluster_register("gives_up", gives_up) == 0);
+    EXPECT(pilfer_cluster_register("expects_no_cancellation", expects_no_cancellation) == 0);
     EXPECT(pilfer_cluster_register("misuse", misuse) == 0);
     EXPECT(pilfer_cluster_register("endless", endless) == 0);
     EXPECT(pilfer_cluster_register("pass_on", pass_on) == 0);
