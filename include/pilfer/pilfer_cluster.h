@@ -87,6 +87,36 @@ PILFER_C_API int pilfer_cluster_reduce(const char* name, const void* inputs, siz
                                        void (*combine)(void* left, const void* right, void* arg), void* arg,
                                        void* result, size_t result_size);
 
+/* As pilfer_cluster_reduce(), but goes on after the job was killed: session::map_reduce_journaled. Rank 0
+ * keeps the combination of each part in the file `path`, and a later call takes it from there. There are at
+ * most 8,192 parts. The file stays. It belongs to one array: equal bytes, also of padding between members,
+ * and to a job by its name. PILFER_EREMOTE, with the path and the reason: a file that cannot be read or
+ * written, or belongs to another call. PILFER_EINVAL: also a `path` that is NULL. */
+PILFER_C_API int pilfer_cluster_reduce_journaled(const char* path, const char* name, const void* inputs,
+                                                 size_t count, size_t size,
+                                                 void (*combine)(void* left, const void* right, void* arg),
+                                                 void* arg, void* result, size_t result_size);
+
+/* ---- branch and bound ---- */
+
+/* The best value that any rank has found in a run, so that all ranks can cut branches that cannot beat it:
+ * cluster::bound, which says what a rank knows and when. Each run begins with the worst value. It lives as
+ * long as the program. Any thread may use it. */
+typedef struct pilfer_cluster_bound pilfer_cluster_bound;
+/* Makes a bound of `size` bytes, 1 to 8, without padding. is_better(a, b) is not 0 if *a is better than *b.
+ * It is a strict weak order, depends on these values alone and does not wait. All ranks make bounds of the
+ * same names, sizes and worst values in the same order before the session begins; else pilfer_cluster_begin()
+ * gives PILFER_EMISMATCH. The name has at most 255 bytes and is copied. PILFER_EINVAL: one that has been
+ * used, wrong arguments, or an order that calls a value better than itself. PILFER_EUSAGE: a session has
+ * begun. One thread makes these calls. */
+PILFER_C_API int pilfer_cluster_bound_new(pilfer_cluster_bound** out, const char* name, const void* worst,
+                                          size_t size, int (*is_better)(const void* a, const void* b));
+/* Copies the best value that this rank knows to *value. Costs about a load. */
+PILFER_C_API int pilfer_cluster_bound_get(const pilfer_cluster_bound* bound, void* value);
+/* Offers a value, from a job of the run. Returns 1 if it is better than what this rank knew, else 0, or a
+ * negative code. Costs about a load if it is not; else a small message to each other rank. */
+PILFER_C_API int pilfer_cluster_bound_improve(pilfer_cluster_bound* bound, const void* value);
+
 /* ---- errors and figures ---- */
 
 /* The text of the last call of this header that failed on this thread; "" if none has. `rank`, unless NULL,

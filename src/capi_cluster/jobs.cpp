@@ -144,7 +144,8 @@ const cluster_job& job_of(std::uint32_t number) {
 cluster_bytes call_job(const cluster_job& job, const void* input, std::size_t size) {
     pilfer_cluster_job here;
     const int code = capi::call(job.function, &here, input, size);
-    // A job that ends so without having been cancelled has failed: its caller gets the same error on any rank.
+    // A job that ends so without having been cancelled has failed: its caller gets the same error on any
+    // rank.
     if (code == PILFER_ECANCELED && cancelled()) {
         throw stopped();
     }
@@ -168,6 +169,21 @@ void* copy_for_c(const cluster_bytes& bytes) {
         throw std::bad_alloc();
     }
     return std::memcpy(copy, bytes.data(), bytes.size());
+}
+
+bool is_name(const char* text) noexcept {
+    return text != nullptr && *text != '\0' && std::strlen(text) <= longest_name;
+}
+
+void require(bool holds, const char* what) {
+    if (!holds) {
+        throw std::invalid_argument(std::string("pilfer::cluster: ") + what);
+    }
+}
+
+void refuse_name(const char* these, const char* name) {
+    throw std::invalid_argument("pilfer::cluster: two " + std::string(these) + " have the name \"" + name +
+                                '"');
 }
 
 int cluster_code_of_caught() noexcept {
@@ -200,16 +216,13 @@ using namespace pilfer::capi;
 
 extern "C" int pilfer_cluster_register(const char* name, pilfer_cluster_function f) {
     return cluster_guarded([&] {
-        if (name == nullptr || f == nullptr || *name == '\0' || std::strlen(name) > longest_name) {
-            throw std::invalid_argument("pilfer::cluster: a job is a function with a name of 1 to 255 bytes");
-        }
+        require(is_name(name) && f != nullptr, "a job is a function with a name of 1 to 255 bytes");
         if (pilfer::detail::session_made.load(pilfer::detail::rlx)) {
             throw pilfer::usage_error("pilfer::cluster: jobs are registered before the session begins");
         }
         auto [at, is_new] = jobs_by_name().try_emplace(name);
         if (!is_new) {
-            throw std::invalid_argument("pilfer::cluster: two jobs have the name \"" + std::string(name) +
-                                        '"');
+            refuse_name("jobs", name);
         }
         try {
             at->second = new cluster_job(name, f);
@@ -222,9 +235,7 @@ extern "C" int pilfer_cluster_register(const char* name, pilfer_cluster_function
 
 extern "C" int pilfer_cluster_write(pilfer_cluster_job* job, const void* data, size_t size) {
     return cluster_guarded([&] {
-        if (job == nullptr || (data == nullptr && size != 0)) {
-            throw std::invalid_argument("pilfer::cluster: a result without its job or its bytes");
-        }
+        require(job != nullptr && (data != nullptr || size == 0), "a result without its job or its bytes");
         try {
             const auto* begin = static_cast<const std::byte*>(data);
             job->result.insert(job->result.end(), begin, begin + size);
@@ -237,9 +248,7 @@ extern "C" int pilfer_cluster_write(pilfer_cluster_job* job, const void* data, s
 
 extern "C" int pilfer_cluster_fail(pilfer_cluster_job* job, const char* text) {
     const int code = cluster_guarded([&] {
-        if (job == nullptr || text == nullptr) {
-            throw std::invalid_argument("pilfer::cluster: an error without its job or its text");
-        }
+        require(job != nullptr && text != nullptr, "an error without its job or its text");
         job->error = text;
     });
     return code != 0 ? code : PILFER_EREMOTE;
@@ -251,9 +260,8 @@ extern "C" int pilfer_cluster_join(pilfer_cluster_job* job, pilfer_cluster_branc
         branches[i].result_size = 0;
     }
     const int code = cluster_guarded([&] {
-        if (job == nullptr || branches == nullptr || count == 0) {
-            throw std::invalid_argument("pilfer::cluster: a join without its job or its branches");
-        }
+        require(job != nullptr && branches != nullptr && count != 0,
+                "a join without its job or its branches");
         try {
             join({branches, count});
         } catch (const pilfer::cluster::remote_error& e) {

@@ -47,6 +47,13 @@ struct cluster_job : cluster_job_name, detail::cluster_task {
 /// A copy that free() ends; null for no bytes. Throws std::bad_alloc.
 [[nodiscard]] void* copy_for_c(const cluster_bytes& bytes);
 
+/// True for a name of 1 to 255 bytes.
+[[nodiscard]] bool is_name(const char* text) noexcept;
+/// Throws std::invalid_argument with the text, unless it holds.
+void require(bool holds, const char* what);
+/// Throws std::invalid_argument: the name belongs to another one of these.
+[[noreturn]] PILFER_COLD void refuse_name(const char* these, const char* name);
+
 /// In a handler: keeps the error for pilfer_cluster_error(), and returns its code.
 [[nodiscard]] PILFER_COLD int cluster_code_of_caught() noexcept;
 

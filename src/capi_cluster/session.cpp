@@ -1,4 +1,5 @@
 // The session of a process, and its runs, for C.
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <cstring>
@@ -7,6 +8,8 @@
 #include <span>
 #include <stdexcept>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include <pilfer/error.hpp>
 
@@ -46,12 +49,6 @@ std::thread::id session_thread;
     return *session;
 }
 
-void require(bool holds, const char* what) {
-    if (!holds) {
-        throw std::invalid_argument(std::string("pilfer::cluster: ") + what);
-    }
-}
-
 /// The function that makes two results one.
 struct combination {
     void (*function)(void* left, const void* right, void* arg);
@@ -65,23 +62,34 @@ struct elements_call {
     std::size_t result_size;
     std::size_t most;           // elements of a piece that is not cut further
     const combination* combine; // null: the results follow each other
+    detail::journal* journal;   // null: there is none
 };
 
-/// A piece of a map or a reduction.
+/// Elements that follow each other.
+struct piece {
+    std::size_t first; // its place in the array
+    std::span<const std::byte> inputs;
+    std::span<const detail::saved_part> saved; // its parts that are in the journal
+};
+
+/// A piece that travels.
 struct elements_task {
     std::uint32_t job;
     bool is_reduction;
+    bool has_journal;
     std::uint64_t size;
     std::uint64_t result_size;
     std::uint64_t most;
+    std::uint64_t first;
     cluster_bytes inputs;
+    std::vector<detail::saved_part> saved;
 
     /// Of the reduction in progress on this rank.
     static inline constinit std::atomic<const combination*> current{nullptr};
     cluster_bytes operator()() const;
 };
 void serialize(cluster::archive& a, elements_task& t) {
-    a(t.job, t.is_reduction, t.size, t.result_size, t.most, t.inputs);
+    a(t.job, t.is_reduction, t.has_journal, t.size, t.result_size, t.most, t.first, t.inputs, t.saved);
 }
 constexpr const char* pilfer_cluster_name(const elements_task*) noexcept { return "part of a map in C"; }
 
@@ -110,71 +118,148 @@ void check_size(const cluster_bytes& results, std::size_t bytes) {
     return result;
 }
 
-[[nodiscard]] cluster_bytes run_elements(const elements_call& c, std::span<const std::byte> inputs) {
-    const std::size_t count = inputs.size() / c.size;
-    if (count > c.most) {
-        // As in map_reduce(): the shape depends on the number of elements alone.
-        std::size_t half = c.most;
-        while (2 * half < count) {
-            half *= 2;
-        }
-        const auto first = inputs.first(half * c.size);
-        const auto rest = inputs.subspan(half * c.size);
-        const auto left = [&] { return run_elements(c, first); };
-        const auto right = [&] { return run_elements(c, rest); };
-        const auto write = [&](cluster::archive& out) {
-            out.put(elements_task{c.job->number,
-                                  c.combine != nullptr,
-                                  c.size,
-                                  c.result_size,
-                                  c.most,
-                                  {rest.begin(), rest.end()}});
-        };
-        auto [a, b] = detail::fork_branches(detail::entry_of<elements_task>(), left, right, write);
-        check_size(b, c.combine != nullptr ? c.result_size : (count - half) * c.result_size);
-        add(c, a, b);
-        return std::move(a);
+/// Of a piece that is not cut further.
+[[nodiscard]] cluster_bytes run_part(const elements_call& c, const piece& p) {
+    if (!p.saved.empty()) {
+        cluster::archive in(p.saved.front().value);
+        cluster_bytes sum = in.take<cluster_bytes>();
+        check_size(sum, c.result_size);
+        return sum;
     }
-    cluster_bytes sum = call_one(c, inputs.data());
-    for (std::size_t i = 1; i < count; ++i) {
-        add(c, sum, call_one(c, inputs.data() + i * c.size));
+    cluster_bytes sum = call_one(c, p.inputs.data());
+    for (std::size_t at = c.size; at < p.inputs.size(); at += c.size) {
+        add(c, sum, call_one(c, p.inputs.data() + at));
+    }
+    if (c.journal != nullptr) {
+        cluster::archive out;
+        out.put(sum);
+        c.journal->keep({p.first / c.most, std::move(out.bytes())});
     }
     return sum;
 }
 
+/// As in map_reduce(): the shape depends on the number of elements alone.
+[[nodiscard]] std::pair<piece, piece> cut(const elements_call& c, const piece& p) {
+    std::size_t half = c.most;
+    while (2 * half < p.inputs.size() / c.size) {
+        half *= 2;
+    }
+    const std::size_t middle = p.first + half;
+    const auto is_right = [&](const detail::saved_part& s) { return s.part >= middle / c.most; };
+    const auto saved = static_cast<std::size_t>(std::ranges::find_if(p.saved, is_right) - p.saved.begin());
+    return {{p.first, p.inputs.first(half * c.size), p.saved.first(saved)},
+            {middle, p.inputs.subspan(half * c.size), p.saved.subspan(saved)}};
+}
+
+[[nodiscard]] cluster_bytes run_elements(const elements_call& c, const piece& p) {
+    const std::size_t count = p.inputs.size() / c.size;
+    if (count <= c.most) {
+        return run_part(c, p);
+    }
+    const auto [first, rest] = cut(c, p);
+    const auto left = [&, &part = first] { return run_elements(c, part); };
+    const auto right = [&, &part = rest] { return run_elements(c, part); };
+    if (p.saved.size() == (count + c.most - 1) / c.most) { // nothing is left to run
+        cluster_bytes sum = left();
+        add(c, sum, right());
+        return sum;
+    }
+    const auto write = [&, &part = rest](cluster::archive& out) {
+        out.put(elements_task{c.job->number,
+                              c.combine != nullptr,
+                              c.journal != nullptr,
+                              c.size,
+                              c.result_size,
+                              c.most,
+                              part.first,
+                              {part.inputs.begin(), part.inputs.end()},
+                              {part.saved.begin(), part.saved.end()}});
+    };
+    auto [a, b] = detail::fork_branches(detail::entry_of<elements_task>(), left, right, write);
+    check_size(b, c.combine != nullptr ? c.result_size : rest.inputs.size() / c.size * c.result_size);
+    add(c, a, b);
+    return std::move(a);
+}
+
 cluster_bytes elements_task::operator()() const {
-    const combination* combine =
-        is_reduction ? current.load(detail::acq) : nullptr; // reduction_of() on this rank
-    if (is_reduction && combine == nullptr) {
-        throw usage_error(
-            "pilfer::cluster: this rank is not inside the pilfer_cluster_reduce() that another rank runs");
+    const combination* combine = is_reduction ? current.load(detail::acq) : nullptr; // run_map() on this rank
+    detail::journal* journal = has_journal ? detail::journal::current.load(detail::acq) : nullptr;
+    if ((is_reduction && combine == nullptr) || (has_journal && journal == nullptr)) {
+        throw usage_error("pilfer::cluster: this rank is not inside the pilfer_cluster_reduce() or "
+                          "pilfer_cluster_reduce_journaled() that another rank runs");
     }
     if (size == 0 || most == 0 || inputs.empty() || inputs.size() % size != 0) {
         throw cluster::archive_error("a part of a map that is no whole number of inputs");
     }
-    return run_elements({&job_of(job), size, result_size, most, combine}, inputs);
+    if (journal != nullptr) { // whose parts are counted from 0
+        const std::uint64_t parts = (inputs.size() / size - 1) / most + 1;
+        if (first / most >= journal->parts() || parts > journal->parts() - first / most) {
+            throw cluster::archive_error("a part of a map that its journal does not have");
+        }
+    }
+    return run_elements({&job_of(job), size, result_size, most, combine, journal}, {first, inputs, saved});
 }
 
-/// The results of all elements, or their combination.
-[[nodiscard]] cluster_bytes run_map(const char* name, const void* inputs, std::size_t count, std::size_t size,
-                                    std::size_t result_size, const combination* combine) {
+/// The array of a map or a reduction.
+struct elements {
+    const char* job;
+    const void* inputs;
+    std::size_t count;
+    std::size_t size;
+    std::size_t result_size;
+};
+
+/// Throws std::invalid_argument.
+void check_array(const elements& e, const void* results) {
+    constexpr auto most = static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max());
+    require(e.size != 0 && e.result_size != 0, "elements of 0 bytes");
+    require(e.count <= most / e.size && e.count <= most / e.result_size,
+            "an array of more than PTRDIFF_MAX bytes");
+    require(e.count == 0 || (e.inputs != nullptr && results != nullptr), "an array that is NULL");
+}
+
+/// The call that a journal belongs to. Two arrays of equal bytes are the same one.
+[[nodiscard]] detail::journal_facts facts_of(const elements& e, const elements_call& c, const piece& all) {
+    const std::string type = "pilfer_cluster_reduce_journaled " + std::to_string(e.size) + ' ' +
+                             std::to_string(e.result_size) + ' ' +
+                             std::to_string(detail::journal::checksum(all.inputs)) + ' ' + e.job;
+    return {type, 0, e.count, c.most};
+}
+
+/// The results of all elements, or their combination. `path`, unless null, is that of a journal.
+[[nodiscard]] cluster_bytes run_map(const elements& e, const combination* combine, const char* path) {
     constexpr std::size_t pieces = 8192; // at most, as in map_reduce()
-    const elements_call c{&job_of(name), size, result_size, (count + pieces - 1) / pieces, combine};
+    elements_call c{&job_of(e.job), e.size, e.result_size, (e.count + pieces - 1) / pieces, combine, nullptr};
     cluster::session& s = session_of_caller();
     const cluster_run here(session_access::core(s), detail::entry_of<elements_task>());
     const detail::set_while<const combination> mine(elements_task::current, combine);
-    const std::span all(static_cast<const std::byte*>(inputs), count * size);
-    cluster_bytes results = session_access::run(s, here, [&] { return run_elements(c, all); });
-    check_size(results, combine != nullptr ? result_size : count * result_size);
+    piece all{0, {static_cast<const std::byte*>(e.inputs), e.count * e.size}, {}};
+    cluster_bytes results;
+    if (path == nullptr) {
+        results = session_access::run(s, here, [&] { return run_elements(c, all); });
+    } else {
+        detail::journal journal(s.rank() == 0, (e.count + c.most - 1) / c.most);
+        const detail::set_while<detail::journal> kept(detail::journal::current, &journal);
+        c.journal = &journal;
+        results = session_access::run(s, here, [&] {
+            const auto saved = journal.open(path, facts_of(e, c, all),
+                                            [](cluster::archive& in) { (void)in.take<cluster_bytes>(); });
+            all.saved = saved;
+            return run_elements(c, all);
+        });
+    }
+    check_size(results, combine != nullptr ? e.result_size : e.count * e.result_size);
     return results;
 }
 
-void check_array(const void* inputs, std::size_t count, std::size_t size, const void* results,
-                 std::size_t result_size) {
-    constexpr auto most = static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max());
-    require(size != 0 && result_size != 0, "elements of 0 bytes");
-    require(count <= most / size && count <= most / result_size, "an array of more than PTRDIFF_MAX bytes");
-    require(count == 0 || (inputs != nullptr && results != nullptr), "an array that is NULL");
+/// A reduction into `*result`.
+void reduce(const elements& e, const combination& both, void* result, const char* path) {
+    check_array(e, result);
+    require(both.function != nullptr && result != nullptr, "a reduction without its function or its result");
+    if (e.count != 0) {
+        const cluster_bytes sum = run_map(e, &both, path);
+        capi::call(both.function, result, static_cast<const void*>(sum.data()), both.arg);
+    }
 }
 
 } // namespace
@@ -232,9 +317,10 @@ extern "C" int pilfer_cluster_run(const char* name, const void* input, size_t si
 extern "C" int pilfer_cluster_map(const char* name, const void* inputs, size_t count, size_t size,
                                   void* results, size_t result_size) {
     return cluster_guarded([&] {
-        check_array(inputs, count, size, results, result_size);
+        const elements e{name, inputs, count, size, result_size};
+        check_array(e, results);
         if (count != 0) {
-            const cluster_bytes all = run_map(name, inputs, count, size, result_size, nullptr);
+            const cluster_bytes all = run_map(e, nullptr, nullptr);
             std::memcpy(results, all.data(), all.size());
         }
     });
@@ -244,13 +330,17 @@ extern "C" int pilfer_cluster_reduce(const char* name, const void* inputs, size_
                                      void (*combine)(void* left, const void* right, void* arg), void* arg,
                                      void* result, size_t result_size) {
     return cluster_guarded([&] {
-        check_array(inputs, count, size, result, result_size);
-        require(combine != nullptr && result != nullptr, "a reduction without its function or its result");
-        if (count != 0) {
-            const combination both{combine, arg};
-            const cluster_bytes sum = run_map(name, inputs, count, size, result_size, &both);
-            pilfer::capi::call(combine, result, static_cast<const void*>(sum.data()), arg);
-        }
+        reduce({name, inputs, count, size, result_size}, {combine, arg}, result, nullptr);
+    });
+}
+
+extern "C" int pilfer_cluster_reduce_journaled(const char* path, const char* name, const void* inputs,
+                                               size_t count, size_t size,
+                                               void (*combine)(void* left, const void* right, void* arg),
+                                               void* arg, void* result, size_t result_size) {
+    return cluster_guarded([&] {
+        require(path != nullptr, "a journal without its path");
+        reduce({name, inputs, count, size, result_size}, {combine, arg}, result, path);
     });
 }
 

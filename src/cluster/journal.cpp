@@ -34,21 +34,12 @@ using cluster::archive_error;
 
 constexpr std::string_view magic = "pilfer journal 1";
 
-/// FNV-1a (Fowler, Noll and Vo), 64 bits: finds what is torn or has been changed by accident.
-[[nodiscard]] std::uint64_t checksum(std::span<const std::byte> bytes) noexcept {
-    std::uint64_t sum = 0xcbf2'9ce4'8422'2325u;
-    for (const std::byte b : bytes) {
-        sum = (sum ^ static_cast<std::uint64_t>(b)) * 0x100'0000'01b3u;
-    }
-    return sum;
-}
-
 /// `values` with the checksum after them.
 template <class... T>
 [[nodiscard]] std::vector<std::byte> sealed(const T&... values) {
     archive out;
     (out.put(values), ...);
-    const std::uint64_t sum = checksum(out.bytes());
+    const std::uint64_t sum = journal::checksum(out.bytes());
     out.put(sum);
     return std::move(out.bytes());
 }
@@ -70,7 +61,7 @@ template <class T>
         archive again;
         again.put(value);
         const std::size_t size = again.bytes().size();
-        if (checksum(rest.first(size)) != sum) {
+        if (journal::checksum(rest.first(size)) != sum) {
             return false;
         }
         at += size + sizeof sum;
@@ -99,7 +90,9 @@ void check_head(const std::string& path, std::span<const std::byte> bytes, const
         fail(path, "belongs to another call: it has " + words(there) + " instead of " + words(facts));
     }
     if (there != facts) {
-        fail(path, "belongs to another call: its functions or its values have other types");
+        fail(path,
+             "belongs to another call: its functions or its values have other types, or a C program's job "
+             "or array is another one");
     }
 }
 
@@ -107,6 +100,15 @@ void check_head(const std::string& path, std::span<const std::byte> bytes, const
 
 journal::journal(bool has_file, std::uint64_t parts)
     : m_has_file(has_file), m_parts(parts), m_seen(has_file ? parts : 0) {}
+
+/// FNV-1a (Fowler, Noll and Vo), 64 bits.
+std::uint64_t journal::checksum(std::span<const std::byte> bytes) noexcept {
+    std::uint64_t sum = 0xcbf2'9ce4'8422'2325u;
+    for (const std::byte b : bytes) {
+        sum = (sum ^ static_cast<std::uint64_t>(b)) * 0x100'0000'01b3u;
+    }
+    return sum;
+}
 
 journal::~journal() {
     if (m_file >= 0) {

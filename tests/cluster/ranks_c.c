@@ -1,5 +1,5 @@
-/* One rank of a program for mpirun, in C11: ranks_c [other]. Ends with 0 if everything was as it has to be.
- * With `other` rank 1 registers another job. */
+/* One rank of a program for mpirun, in C11: ranks_c [other | other_bound]. Ends with 0 if everything was as
+ * it has to be. With an argument rank 1 registers another job, or makes another bound. */
 #include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -10,6 +10,9 @@
 #include <pilfer/pilfer_cluster.h>
 
 static int faults = 0;
+static pilfer_cluster_bound* smallest = NULL; /* int */
+static pilfer_cluster_bound* largest = NULL;  /* double */
+static int journaled_calls = 0;               /* on this rank */
 
 #define EXPECT(condition)                                                                                    \
     do {                                                                                                     \
@@ -138,6 +141,26 @@ static int echo(pilfer_cluster_job* job, const void* input, size_t size) {
     return pilfer_cluster_write(job, size == 0 ? NULL : bytes + size / 2, size - size / 2);
 }
 
+/* Offers its input and its half. */
+static int offer(pilfer_cluster_job* job, const void* input, size_t size) {
+    const int n = *(const int*)input;
+    const double half = n / 2.0;
+    int best = 0;
+    EXPECT(size == sizeof n);
+    take_a_moment();
+    EXPECT(pilfer_cluster_bound_improve(smallest, &n) >= 0);
+    EXPECT(pilfer_cluster_bound_get(smallest, &best) == 0 && best <= n);
+    EXPECT(pilfer_cluster_bound_improve(smallest, &n) == 0);
+    EXPECT(pilfer_cluster_bound_improve(largest, &half) >= 0);
+    return pilfer_cluster_write(job, &n, sizeof n);
+}
+
+static int count_calls(pilfer_cluster_job* job, const void* input, size_t size) {
+    __atomic_fetch_add(&journaled_calls, 1, __ATOMIC_RELAXED);
+    take_a_moment();
+    return inverse(job, input, size);
+}
+
 static void never_run(void* branch) { *(int*)branch = 1; }
 
 /* Wrong calls inside of a job; then it goes on. */
@@ -211,6 +234,41 @@ static void run_from_a_task(void* code) {
     void* result = NULL;
     size_t size = 0;
     *(int*)code = pilfer_cluster_run("echo", "x", 1, &result, &size);
+}
+
+static int is_less(const void* a, const void* b) { return *(const int*)a < *(const int*)b; }
+static int is_at_most(const void* a, const void* b) { return *(const int*)a <= *(const int*)b; }
+static int is_less_byte(const void* a, const void* b) { return *(const char*)a < *(const char*)b; }
+static int is_more(const void* a, const void* b) { return *(const double*)a > *(const double*)b; }
+
+static void bounds_before_a_session(void) {
+    const int worst = 1000;
+    const double none = -1;
+    char longest[257];
+    memset(longest, 'x', 256);
+    longest[256] = '\0';
+    pilfer_cluster_bound* b = NULL;
+    EXPECT(pilfer_cluster_bound_new(&smallest, "smallest", &worst, sizeof worst, is_less) == 0);
+    EXPECT(pilfer_cluster_bound_new(&largest, "largest", &none, sizeof none, is_more) == 0);
+    EXPECT(pilfer_cluster_bound_new(&b, "largest", &worst, sizeof worst, is_less) == PILFER_EINVAL);
+    EXPECT(error_says("two bounds have the name \"largest\"") && b == NULL);
+    EXPECT(pilfer_cluster_bound_new(NULL, "b", &worst, sizeof worst, is_less) == PILFER_EINVAL);
+    EXPECT(pilfer_cluster_bound_new(&b, NULL, &worst, sizeof worst, is_less) == PILFER_EINVAL);
+    EXPECT(pilfer_cluster_bound_new(&b, "", &worst, sizeof worst, is_less) == PILFER_EINVAL);
+    EXPECT(pilfer_cluster_bound_new(&b, longest, &worst, sizeof worst, is_less) == PILFER_EINVAL);
+    EXPECT(pilfer_cluster_bound_new(&b, "b", NULL, sizeof worst, is_less) == PILFER_EINVAL);
+    EXPECT(pilfer_cluster_bound_new(&b, "b", &worst, 0, is_less) == PILFER_EINVAL);
+    EXPECT(pilfer_cluster_bound_new(&b, "b", &worst, 9, is_less) == PILFER_EINVAL);
+    EXPECT(pilfer_cluster_bound_new(&b, "b", &worst, sizeof worst, NULL) == PILFER_EINVAL);
+    EXPECT(pilfer_cluster_bound_new(&b, "b", &worst, sizeof worst, is_at_most) == PILFER_EINVAL);
+    EXPECT(error_says("calls a value better than itself") && b == NULL);
+    EXPECT(pilfer_cluster_bound_get(NULL, &b) == PILFER_EINVAL);
+    EXPECT(pilfer_cluster_bound_get(smallest, NULL) == PILFER_EINVAL);
+    EXPECT(pilfer_cluster_bound_improve(NULL, &worst) == PILFER_EINVAL);
+    EXPECT(pilfer_cluster_bound_improve(smallest, NULL) == PILFER_EINVAL);
+    int value[2] = {0, 4711};
+    EXPECT(pilfer_cluster_bound_get(smallest, value) == 0);
+    EXPECT(value[0] == worst && value[1] == 4711);
 }
 
 static void before_a_session(void) {
@@ -342,21 +400,149 @@ static void maps(void) {
     EXPECT(pilfer_cluster_rank_stats(0, NULL) == PILFER_EINVAL);
 }
 
+static void bounds(void) {
+    int numbers[100];
+    int same[100];
+    int best = 0;
+    double most = 0;
+    for (int i = 0; i < 100; ++i) {
+        numbers[i] = 100 - i;
+    }
+    for (int round = 0; round < 3; ++round) {
+        memset(same, 0, sizeof same);
+        EXPECT(pilfer_cluster_map("offer", numbers, 100, sizeof *numbers, same, sizeof *same) == 0);
+        EXPECT(memcmp(numbers, same, sizeof same) == 0);
+        EXPECT(pilfer_cluster_bound_get(smallest, &best) == 0);
+        EXPECT(pilfer_cluster_bound_get(largest, &most) == 0);
+        EXPECT(best == 1 && most == 50.0);
+        EXPECT(pilfer_cluster_map("echo", numbers, 1, sizeof *numbers, same, sizeof *same) == 0);
+        EXPECT(pilfer_cluster_bound_get(smallest, &best) == 0);
+        EXPECT(pilfer_cluster_bound_get(largest, &most) == 0);
+        EXPECT(best == 1000 && most == -1.0);
+    }
+    pilfer_cluster_bound* b = NULL;
+    EXPECT(pilfer_cluster_bound_new(&b, "later", &best, sizeof best, is_less) == PILFER_EUSAGE);
+    EXPECT(b == NULL);
+}
+
+static long size_of(const char* path) {
+    FILE* f = fopen(path, "rb");
+    long size = -1;
+    if (f != NULL) {
+        size = fseek(f, 0, SEEK_END) == 0 ? ftell(f) : -1;
+        fclose(f);
+    }
+    return size;
+}
+
+/* Leaves the first bytes of a file. */
+static void cut_off(const char* path, long size) {
+    char bytes[65536];
+    FILE* f = fopen(path, "rb");
+    const size_t n = f != NULL ? fread(bytes, 1, sizeof bytes, f) : 0;
+    EXPECT(f != NULL && n > (size_t)size && n < sizeof bytes);
+    if (f != NULL) {
+        fclose(f);
+    }
+    f = fopen(path, "wb");
+    EXPECT(f != NULL && fwrite(bytes, 1, (size_t)size, f) == (size_t)size);
+    if (f != NULL) {
+        fclose(f);
+    }
+}
+
+static int reduce_with(const char* path, const char* job, const int* numbers, size_t count, double* sum) {
+    return pilfer_cluster_reduce_journaled(path, job, numbers, count, sizeof *numbers, add_doubles, &faults,
+                                           sum, sizeof *sum);
+}
+
+/* An error of rank 0, which alone has the file. */
+static int is_refused(const char* path, const char* job, const int* numbers, size_t count, const char* why) {
+    double same = 4711;
+    int rank = -1;
+    const int code = reduce_with(path, job, numbers, count, &same);
+    (void)pilfer_cluster_error(&rank);
+    return code == PILFER_EREMOTE && rank == 0 && error_says(path) && error_says(why) && same == 4711;
+}
+
+static void journals(void) {
+    int numbers[1000];
+    for (int i = 0; i < 1000; ++i) {
+        numbers[i] = i + 1;
+    }
+    char path[64];
+    const int is_first = pilfer_cluster_rank() == 0;
+    snprintf(path, sizeof path, "ranks_c_on_%d.journal", pilfer_cluster_size()); /* in the folder of the test */
+    if (is_first) {
+        (void)remove(path);
+    }
+    double sum = 100;
+    EXPECT(reduce_with(path, "count_calls", numbers, 1000, &sum) == 0);
+    EXPECT(sum == 100 + sum_of_inverses(1, 1000));
+    EXPECT(pilfer_cluster_size() > 1 || journaled_calls == 1000);
+    const long whole = is_first ? size_of(path) : 0;
+
+    /* All parts are there: nothing runs. */
+    journaled_calls = 0;
+    sum = 100;
+    EXPECT(reduce_with(path, "count_calls", numbers, 1000, &sum) == 0);
+    EXPECT(sum == 100 + sum_of_inverses(1, 1000) && journaled_calls == 0);
+
+    /* As a job leaves it that was killed. */
+    const int record = 40; /* number, two sizes, value and checksum of a part, 8 bytes each */
+    if (is_first) {
+        cut_off(path, whole - 300 * record);
+    }
+    sum = 100;
+    EXPECT(reduce_with(path, "count_calls", numbers, 1000, &sum) == 0);
+    EXPECT(sum == 100 + sum_of_inverses(1, 1000) && journaled_calls <= 300);
+    EXPECT(pilfer_cluster_size() > 1 || journaled_calls == 300);
+    EXPECT(!is_first || size_of(path) == whole);
+
+    EXPECT(is_refused(path, "count_calls", numbers, 999, "belongs to another call"));
+    EXPECT(is_refused(path, "inverse", numbers, 1000, "or a C program's job or array is another one"));
+    ++numbers[500];
+    EXPECT(is_refused(path, "count_calls", numbers, 1000, "or a C program's job or array is another one"));
+    EXPECT(is_refused(".", "inverse", numbers, 1000, "cannot be opened"));
+    EXPECT(is_refused("no/such/folder", "inverse", numbers, 1000, "cannot be opened"));
+    if (is_first) {
+        cut_off(path, 16); /* as a job leaves it that was killed when it made the file */
+    }
+    EXPECT(reduce_with(path, "fail_at_63", numbers, 64, &sum) == PILFER_EREMOTE);
+    EXPECT(error_says("fail_at_63") || error_says("no result for 63"));
+    EXPECT(reduce_with(NULL, "inverse", numbers, 1000, &sum) == PILFER_EINVAL);
+    EXPECT(reduce_with(path, "unknown", numbers, 1000, &sum) == PILFER_EINVAL);
+    EXPECT(reduce_with(path, "inverse", NULL, 1000, &sum) == PILFER_EINVAL);
+    EXPECT(reduce_with(path, "inverse", numbers, 1000, NULL) == PILFER_EINVAL);
+    EXPECT(reduce_with("no/such/folder", "inverse", numbers, 0, &sum) == 0);
+    if (is_first) {
+        EXPECT(remove(path) == 0);
+    }
+}
+
 int main(int argc, char** argv) {
     const char* number = getenv("OMPI_COMM_WORLD_RANK");
     before_a_session();
+    bounds_before_a_session();
     EXPECT(pilfer_cluster_register("fib", fib) == 0);
     EXPECT(pilfer_cluster_register("square", square) == 0);
     EXPECT(pilfer_cluster_register("inverse", inverse) == 0);
     EXPECT(pilfer_cluster_register("fail_at_63", fail_at_63) == 0);
+    EXPECT(pilfer_cluster_register("offer", offer) == 0);
+    EXPECT(pilfer_cluster_register("count_calls", count_calls) == 0);
     EXPECT(pilfer_cluster_register("returns_7", returns_7) == 0);
     EXPECT(pilfer_cluster_register("gives_up", gives_up) == 0);
     EXPECT(pilfer_cluster_register("expects_no_cancellation", expects_no_cancellation) == 0);
     EXPECT(pilfer_cluster_register("misuse", misuse) == 0);
     EXPECT(pilfer_cluster_register("endless", endless) == 0);
     EXPECT(pilfer_cluster_register("pass_on", pass_on) == 0);
-    if (argc > 1 && number != NULL && strcmp(number, "1") == 0) {
+    const int is_other = argc > 1 && number != NULL && strcmp(number, "1") == 0;
+    if (is_other && strcmp(argv[1], "other") == 0) {
         EXPECT(pilfer_cluster_register("only_here", echo) == 0);
+    } else if (is_other) {
+        const char byte = 1;
+        pilfer_cluster_bound* here = NULL;
+        EXPECT(pilfer_cluster_bound_new(&here, "only here", &byte, 1, is_less_byte) == 0);
     }
     const int code = pilfer_cluster_begin(argc, argv, NULL);
     if (code != 0) {
@@ -372,6 +558,8 @@ int main(int argc, char** argv) {
     EXPECT(rank >= 0 && rank < size);
     runs();
     maps();
+    bounds();
+    journals();
     EXPECT(pilfer_cluster_end() == 0);
     EXPECT(pilfer_cluster_rank() == -1);
     EXPECT(pilfer_cluster_begin(argc, argv, NULL) == PILFER_EUSAGE);

@@ -66,6 +66,9 @@ public:
     [[nodiscard]] bool has_file() const noexcept { return m_has_file; }
     [[nodiscard]] std::uint64_t parts() const noexcept { return m_parts; }
 
+    /// Finds what is torn or has been changed by accident.
+    [[nodiscard]] static std::uint64_t checksum(std::span<const std::byte> bytes) noexcept;
+
     /// Of the call in progress on this rank.
     static inline constinit std::atomic<journal*> current{nullptr};
 
