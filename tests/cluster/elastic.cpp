@@ -13,6 +13,7 @@
 
 #include <pilfer/cancel.hpp>
 #include <pilfer/cluster.hpp>
+#include <pilfer/timer.hpp>
 
 #include "bench/common/uts.hpp"
 
@@ -165,6 +166,53 @@ void bounds(cluster::session& s, const std::string& folder) {
     std::printf("%ld %d %d\n", looked, best, smallest.get());
 }
 
+/// Offers a value once the file is there.
+struct finder {
+    std::string file;
+    int value;
+    long operator()() const {
+        const long one = until_there{file}();
+        smallest.improve(value);
+        return one;
+    }
+};
+void serialize(cluster::archive& a, finder& f) { a(f.file, f.value); }
+PILFER_CLUSTER_TASK(finder);
+
+/// Goes on until the file `folder`/go is there, also after the end of its run, and then offers a value. Its
+/// worker is free meanwhile.
+struct leftover {
+    std::string folder;
+    long operator()() const {
+        std::ofstream(folder + "/begun") << 'x';
+        while (!fs::exists(folder + "/go") && !pilfer::cancelled()) {
+            pilfer::sleep_for(std::chrono::milliseconds(1));
+        }
+        smallest.improve(5);
+        return 1;
+    }
+};
+void serialize(cluster::archive& a, leftover& l) { a(l.folder); }
+PILFER_CLUSTER_TASK(leftover);
+
+/// Keeps the coordinator's worker until another process has fetched the second branch.
+struct outlived {
+    std::string folder;
+    long operator()() const {
+        auto [a, b] = cluster::join(finder{folder + "/fetched", 20}, leftover{folder});
+        return a + b;
+    }
+};
+void serialize(cluster::archive& a, outlived& o) { a(o.folder); }
+PILFER_CLUSTER_TASK(outlived);
+
+/// A run whose task outlives it, and another one.
+void next_run(cluster::session& s, const std::string& folder) {
+    const long first = s.run(outlived{folder});
+    const long second = s.run(finder{folder + "/fetched", 50});
+    std::printf("%ld %ld %d\n", first, second, smallest.get());
+}
+
 /// The place 0 waits for the last one, so that another process has to run it.
 void journaled(cluster::session& s, const std::string& folder) {
     static std::atomic<int> calls{0};
@@ -196,6 +244,8 @@ int mode(cluster::session& s, const std::string& name, const std::string& argume
         s.rank() == 0 ? (void)s.run(fib{2}) : (void)s.run(thrower{0, 0});
     } else if (name == "bounds") {
         bounds(s, argument);
+    } else if (name == "next_run") {
+        next_run(s, argument);
     } else if (name == "journal") {
         journaled(s, argument);
     } else {

@@ -32,6 +32,101 @@ def expect(holds, why):
         fail(why)
 
 
+class Connection:
+    """Speaks the server's protocol by hand."""
+
+    def __init__(self, port):
+        self.socket = socket.create_connection(("127.0.0.1", port), timeout=LIMIT)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.socket.close()
+
+    def send(self, kind, *texts):
+        rest = b"\0".join(texts)
+        self.socket.sendall(b"\0REQ" + struct.pack(">II", kind, len(rest)) + rest)
+
+    def receive(self):
+        """The type of the next packet, and what is in it."""
+        kind, size = struct.unpack(">II", self.read(12)[4:])
+        return kind, self.read(size)
+
+    def read(self, size):
+        data = b""
+        while len(data) < size:
+            more = self.socket.recv(size - len(data))
+            expect(more != b"", "gearmand has closed the connection")
+            data += more
+        return data
+
+    def submit(self, queue, content):
+        """Puts a job into a queue. It is there when this returns."""
+        self.send(7, queue.encode(), b"", content)
+        expect(self.receive()[0] == 8, "the server makes no job")
+
+    def end_of_job(self):
+        """Waits for the end of the job. The packet's type, 13 for a result and 14 for a failure, and the result."""
+        while (packet := self.receive())[0] not in (13, 14):
+            pass
+        return packet[0], packet[1].partition(b"\0")[2]
+
+    def end_of_run(self, calls, run):
+        """Asks the coordinator until a run has ended. The answer."""
+        version = 0
+        while True:
+            self.submit(calls, call(run, version=version))
+            answer = Answer(self.end_of_job()[1])
+            if answer.is_end:
+                return answer
+            version = answer.version
+
+    def fetch(self, queue):
+        """Waits for a job of a queue. Its name at the server, and its content."""
+        self.send(1, queue.encode())
+        until = time.monotonic() + LIMIT
+        while time.monotonic() < until:
+            self.send(9)
+            kind, rest = self.receive()
+            if kind == 11:
+                handle, _, content = rest.split(b"\0", 2)
+                return handle, content
+            time.sleep(0.01)
+        fail(f"no job comes into {queue}")
+
+
+# Kinds of messages.
+RESULTS, BOUNDS, PARTS = 2, 5, 6
+HEAD = "<IHBBIQQ"  # magic number, version, kind, flag, type of a task, number of tasks and of results
+RESULT = "<QIBQQ"  # ticket, rank, whether it failed, size, a value of 8 bytes
+
+
+def message_with(kind, ticket, value):
+    """A message with one result, or what has the form of one."""
+    return struct.pack(HEAD, 0x70666c72, 3, kind, 0, 0, 0, 1) + struct.pack(RESULT, ticket, 0, 0, 8, value)
+
+
+def call(run, *news, version=0):
+    """What a worker asks the coordinator, or tells it."""
+    return struct.pack("<QQQ", run, version, len(news)) + b"".join(struct.pack("<Q", len(n)) + n for n in news)
+
+
+class Answer:
+    """Of the coordinator, to a call without news."""
+
+    def __init__(self, reply):
+        self.version = struct.unpack("<Q", reply[:8])[0]
+        messages, at = [], 8
+        while at < len(reply):
+            size = struct.unpack("<Q", reply[at:at + 8])[0]
+            messages.append(reply[at + 8:at + 8 + size])
+            at += 8 + size
+        self.is_end = messages[-1] != b""
+        head, item = struct.calcsize(HEAD), struct.calcsize(RESULT)
+        self.bounds = [struct.unpack(RESULT, messages[0][i:i + item])[4] for i in range(head, len(messages[0]), item)]
+
+
 class Server:
     """gearmand on a free port of 127.0.0.1."""
 
@@ -80,16 +175,10 @@ class Server:
         wait_for("a worker", lambda: self.queues().get("pilfer/pilfer/here", 0) == n)
 
     def submit(self, queue, content):
-        """Puts a job there. Returns the type of the packet that ends it: 13 is a result, 14 a failure."""
-        with socket.create_connection(("127.0.0.1", self.port), timeout=LIMIT) as s:
-            rest = queue.encode() + b"\0\0" + content
-            s.sendall(b"\0REQ" + struct.pack(">II", 7, len(rest)) + rest)
-            kind = 0
-            while kind not in (13, 14):
-                head = s.recv(12, socket.MSG_WAITALL)
-                kind, size = struct.unpack(">II", head[4:])
-                s.recv(size, socket.MSG_WAITALL)
-        return kind
+        """Puts a job there. Returns the type of the packet that ends it."""
+        with Connection(self.port) as c:
+            c.submit(queue, content)
+            return c.end_of_job()[0]
 
 
 class Certificates:
@@ -180,6 +269,11 @@ def wait_for(what, holds):
     while not holds():
         expect(time.monotonic() < until, f"{what} does not come")
         time.sleep(0.01)
+
+
+def make_file(path):
+    with open(path, "x", encoding="ascii"):
+        pass
 
 
 def no_tls_built(process):
@@ -338,6 +432,27 @@ class Tests:
         for process in [self.coordinator("bounds", self.folder), *workers]:
             expect(process.end() == 0 and process.out == f"997 100 {second}\n", "another bound")
 
+    def next_run(self):
+        """A process that asks for the next run gets no bound of the last one, while a task that is left over keeps the coordinator there."""
+        coordinator = self.coordinator("next_run", self.folder, PILFER_CLUSTER_SILENCE="60")
+        wait_for("the run", lambda: any(name.endswith("/0") for name in self.server.queues()))
+        jobs = next(name for name in self.server.queues() if name.endswith("/0"))
+        calls = jobs[:-1] + "calls"
+        with contextlib.ExitStack() as connections:
+            worker, gone, other, late = [connections.enter_context(Connection(self.server.port)) for _ in range(4)]
+            handle, task = worker.fetch(jobs)
+            gone.submit(jobs, task)  # as a worker that dies later: its task is of no use then
+            make_file(f"{self.folder}/fetched")
+            wait_for("the task on the coordinator", lambda: os.path.exists(self.begun))
+            worker.send(13, handle, message_with(RESULTS, 0, 1))
+            expect(other.end_of_run(calls, 0).bounds == [20], "another end of the first run")
+            late.submit(calls, call(1))
+            other.end_of_run(calls, 0)  # so the coordinator has seen what was asked before
+            make_file(f"{self.folder}/go")
+            values = Answer(late.end_of_job()[1]).bounds
+            expect(values == [50], f"the second run has the bounds {values}")
+        expect(coordinator.end() == 0 and coordinator.out == "2 1 50\n", "another result")
+
     def journal(self):
         """The parts of all processes are in the file, and another run has nothing to do."""
         worker = self.worker("journal", self.folder)
@@ -398,10 +513,10 @@ class Tests:
             for content in (b"", b"x", b"\xff" * 100):
                 expect(self.server.submit(queue, content) == 14, f"{content} was not refused by {queue}")
         # News in good order, but of a journal that is not written, of a bound that is not there, and of a run to come.
-        for run, kind, number in ((0, 6, 0), (0, 5, 9), (7, 5, 0)):
-            message = struct.pack("<IHBBIQQQIBQQ", 0x70666c72, 2, kind, 0, 0, 0, 1, number, 0, 0, 8, 5)
-            news = struct.pack("<QQQQ", run, 0, 1, len(message)) + message
+        for run, kind, number in ((0, PARTS, 0), (0, BOUNDS, 9), (7, BOUNDS, 0)):
+            news = call(run, message_with(kind, number, 5))
             expect(self.server.submit(calls, news) == 14, f"news {run, kind, number} were not refused")
+        expect(self.server.submit(calls, call(0, message_with(BOUNDS, 0, 5))) == 13, "good news were refused")
         worker = self.worker("hostage", self.folder)
         wait_for("the task", lambda: os.path.exists(self.begun))
         again = self.worker("hostage", self.folder)
