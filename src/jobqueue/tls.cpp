@@ -79,8 +79,10 @@ public:
     }
 
     ~tls_stream() override {
-        (void)SSL_shutdown(m_session.get()); // says so, and waits for no answer
-        ERR_clear_error();                   // the program's own use of OpenSSL must not find it
+        if (!m_is_broken) {
+            (void)SSL_shutdown(m_session.get()); // says so, and waits for no answer
+        }
+        ERR_clear_error(); // the program's own use of OpenSSL must not find it
     }
 
     std::size_t send(std::span<const std::byte> bytes) override {
@@ -233,6 +235,7 @@ private:
         if (what == SSL_ERROR_WANT_READ || what == SSL_ERROR_WANT_WRITE) {
             return 0;
         }
+        m_is_broken = what != SSL_ERROR_ZERO_RETURN;
         const std::string why = what == SSL_ERROR_SSL ? ": " + openssl_error() : std::string();
         throw std::runtime_error("has closed the connection" + why + (m_has_received ? "" : refuses));
     }
@@ -240,6 +243,7 @@ private:
     std::unique_ptr<stream> m_plain;
     std::string m_refusal;       // of the server's certificate
     bool m_has_received = false; // after the handshake
+    bool m_is_broken = false;    // by an error after which SSL_shutdown() must not be called
     bio_method m_method{nullptr};
     context m_context;
     session m_session; // ends first

@@ -6,6 +6,7 @@ a process that does not end within 100 s fails the test."""
 import asyncio
 import contextlib
 import os
+import select
 import shutil
 import signal
 import socket
@@ -238,6 +239,32 @@ class TlsFront:
         self.thread.join()
 
 
+def serve_by_hand(context, listener):
+    """Accepts one connection and shakes hands, without a thread. The socket, and how many bytes of TLS have come."""
+    connection = listener.accept()[0]
+    connection.settimeout(LIMIT)
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    tls = context.wrap_bio(incoming, outgoing, server_side=True)
+    while True:
+        try:
+            tls.do_handshake()
+        except ssl.SSLWantReadError:
+            connection.sendall(outgoing.read())
+            incoming.write(connection.recv(65536))
+            continue
+        connection.sendall(outgoing.read())
+        return connection, incoming.read()
+
+
+def types_of_records(data):
+    """Of records of TLS: 21 is an alert, 23 is what the programs say."""
+    types = []
+    while data:
+        types.append(data[0])
+        data = data[5 + struct.unpack(">H", data[3:5])[0]:]
+    return types
+
+
 class Process:
     def __init__(self, url, *command, **environment):
         cores = {"PILFER_WORKERS": "1", "PILFER_CLUSTER": url}
@@ -362,6 +389,29 @@ class Tests:
             self.exact_by_tls(url, {**made.ca, **made.process})
         finally:
             front.end()
+
+    def tls_cut(self):
+        """A connection that ends without the goodbye of TLS is broken: nothing is said on it any longer, not even goodbye."""
+        made = Certificates(f"{self.folder}/tls", "127.0.0.1")
+        context = made.context()
+        context.maximum_version = ssl.TLSVersion.TLSv1_2  # which shows the types of its records
+        with socket.socket() as listener:
+            listener.bind(("127.0.0.1", 0))
+            listener.listen()
+            coordinator = Process(f"gearmans://127.0.0.1:{listener.getsockname()[1]}", self.program, "exact", "-", **made.ca, **made.process)
+            wait_for("a connection", lambda: select.select([listener], [], [], 0)[0] or not coordinator.reader.is_alive())
+            if not coordinator.reader.is_alive() and no_tls_built(coordinator):
+                print("skipped: this program was built without OpenSSL")
+                sys.exit(77)
+            jobs, _ = serve_by_hand(context, listener)
+            control, said = serve_by_hand(context, listener)
+            control.shutdown(socket.SHUT_WR)
+            while more := control.recv(65536):
+                said += more
+            self.must_end(coordinator, "has closed the connection")
+            expect(set(types_of_records(said)) <= {23}, f"records of the types {types_of_records(said)}")
+            control.close()
+            jobs.close()
 
     def stunnel(self):
         """The server of the guide, from its own files."""
