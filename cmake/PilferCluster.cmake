@@ -3,8 +3,8 @@ if(NOT PILFER_CLUSTER MATCHES "^(AUTO|ON|OFF)$")
     message(FATAL_ERROR "PILFER_CLUSTER is '${PILFER_CLUSTER}', but must be AUTO, ON or OFF")
 endif()
 
-# AUTO: not in a cross build, which finds this machine's MPI; not with a sanitizer, which reports what MPI does inside; not in
-# the Debian packages, which must not depend on it.
+# AUTO: not in a cross build, which finds this machine's MPI; not with a sanitizer, which reports what MPI does inside. In the
+# Debian packages it is one of its own, because the others must not depend on MPI.
 set(pilfer_cluster_built OFF)
 if(PILFER_CLUSTER STREQUAL "ON")
     find_package(MPI COMPONENTS CXX REQUIRED)
@@ -12,7 +12,6 @@ elseif(PILFER_CLUSTER STREQUAL "AUTO"
        AND PROJECT_IS_TOP_LEVEL
        AND PILFER_SANITIZE STREQUAL "none"
        AND NOT PILFER_FUZZ
-       AND NOT PILFER_PACKAGE
        AND NOT CMAKE_CROSSCOMPILING)
     find_package(MPI COMPONENTS CXX QUIET)
 endif()

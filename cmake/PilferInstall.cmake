@@ -1,6 +1,6 @@
 # install, find_package(pilfer) and pkg-config.
 
-# Components, for packages: runtime is what a program needs that is linked already, tools the command.
+# Components, for packages: runtime is what a program needs that is linked already, tools the command, cluster what needs MPI.
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME devel)
 
 install(
@@ -47,11 +47,12 @@ endif()
 set(pilfer_cmake_dir "${CMAKE_INSTALL_LIBDIR}/cmake/pilfer")
 install(EXPORT pilferTargets NAMESPACE pilfer:: DESTINATION "${pilfer_cmake_dir}")
 if(pilfer_cluster_built) # the component cluster of the CMake package
-    install(TARGETS pilfer_cluster EXPORT pilferClusterTargets ARCHIVE COMPONENT devel)
-    install(EXPORT pilferClusterTargets NAMESPACE pilfer:: DESTINATION "${pilfer_cmake_dir}")
-    install(FILES include/pilfer/cluster.hpp include/pilfer/pilfer_cluster.h DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/pilfer")
-    install(DIRECTORY include/pilfer/cluster DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/pilfer")
-    install(DIRECTORY include/pilfer/detail/cluster DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/pilfer/detail")
+    install(TARGETS pilfer_cluster EXPORT pilferClusterTargets ARCHIVE COMPONENT cluster)
+    install(EXPORT pilferClusterTargets NAMESPACE pilfer:: DESTINATION "${pilfer_cmake_dir}" COMPONENT cluster)
+    install(FILES include/pilfer/cluster.hpp include/pilfer/pilfer_cluster.h DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/pilfer"
+            COMPONENT cluster)
+    install(DIRECTORY include/pilfer/cluster DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/pilfer" COMPONENT cluster)
+    install(DIRECTORY include/pilfer/detail/cluster DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/pilfer/detail" COMPONENT cluster)
 endif()
 include(PilferSanitizer)
 pilfer_sanitizer(pilfer_built_with)
@@ -111,6 +112,16 @@ if(TARGET pilfer_race)
     endif()
     configure_file(cmake/pilfer-race.pc.in "${PROJECT_BINARY_DIR}/pilfer-race.pc" @ONLY)
     install(FILES "${PROJECT_BINARY_DIR}/pilfer-race.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+endif()
+if(pilfer_cluster_built)
+    # The full paths of one MPI: another one has another binary interface.
+    string(JOIN " " pilfer_pc_mpi ${MPI_CXX_LINK_FLAGS} ${MPI_CXX_LIBRARIES})
+    set(pilfer_pc_openssl "")
+    if(pilfer_cluster_tls)
+        set(pilfer_pc_openssl ", openssl >= 3")
+    endif()
+    configure_file(cmake/pilfer-cluster.pc.in "${PROJECT_BINARY_DIR}/pilfer-cluster.pc" @ONLY)
+    install(FILES "${PROJECT_BINARY_DIR}/pilfer-cluster.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig" COMPONENT cluster)
 endif()
 install(FILES "${PROJECT_BINARY_DIR}/pilfer.pc" "${PROJECT_BINARY_DIR}/pilfer-threadpool.pc"
         DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")

@@ -146,6 +146,17 @@ else
     [[ ! -e $work/prefix/lib/libpilfer_race.a && ! -e $libdir/pkgconfig/pilfer-race.pc ]] || fail "PILFER_RACE=OFF leaves something"
 fi
 
+# Several machines, by pkg-config, from C++ and C; where MPI was found.
+if [[ $way == static ]]; then
+    [[ ! -e $work/prefix/include/pilfer/cluster.hpp && ! -e $libdir/pkgconfig/pilfer-cluster.pc ]] || fail "PILFER_CLUSTER=OFF leaves something"
+elif [[ -e $libdir/libpilfer_cluster.a ]]; then
+    read -ra arguments < <(pkg-config --cflags --libs pilfer-cluster)
+    "$cxx" "${flags[@]}" -o "$work/pkg-cluster" "$here/cluster.cpp" "${arguments[@]}" "-Wl,-rpath,$libdir"
+    run_consumer "$work/pkg-cluster"
+    "$cc" -std=c11 -Wall -Wextra -Wpedantic -Werror -o "$work/pkg-c-cluster" "$here/cluster.c" "${arguments[@]}" "-Wl,-rpath,$libdir"
+    run_consumer "$work/pkg-c-cluster"
+fi
+
 # Checks that each program has the requested kind of library.
 for program in "$work"/user/{consumer,c_consumer} "$work"/pkg-{consumer,c-consumer}; do
     needed=$(readelf -d "$program" | grep -c 'NEEDED.*libpilfer' || true)

@@ -15,7 +15,9 @@ fail() {
 # -O0: other tests cover optimised code.
 "$source/packaging/deb.sh" "$work/deb" "-DCMAKE_CXX_FLAGS_RELEASE=-O0 -DNDEBUG" "-DCMAKE_CXX_COMPILER=$cxx"
 lintian --fail-on error --suppress-tags dir-or-file-in-opt,bogus-mail-host,bogus-mail-host-in-debian-changelog "$work"/deb/*.deb || fail "lintian has found errors"
-for package in libpilfer0.1 libpilfer-dev pilfer-tools; do
+packages=(libpilfer0.1 libpilfer-dev pilfer-tools)
+! grep -q 'libpilfer_cluster\.a' "$work/deb/build.ninja" || packages+=(libpilfer-cluster-dev) # where MPI was found
+for package in "${packages[@]}"; do
     file=$(ls "$work"/deb/"${package}"_*.deb)
     [[ $(dpkg-deb -f "$file" Package) == "$package" ]] || fail "$file is another package"
     dpkg-deb -x "$file" "$work/root"
@@ -52,6 +54,13 @@ export PKG_CONFIG_PATH=$libdir/pkgconfig PKG_CONFIG_SYSROOT_DIR=
 read -ra arguments < <(pkg-config --cflags --libs pilfer)
 "$cxx" -std=c++20 -o "$work/pkg-consumer" "$here/main.cpp" "$here/other.cpp" "${arguments[@]}"
 run_consumer "$work/pkg-consumer"
+if [[ -e $libdir/pkgconfig/pilfer-cluster.pc ]]; then
+    [[ $(dpkg-deb -f "$work"/deb/libpilfer-dev_*.deb Depends) != *mpi* ]] || fail "libpilfer-dev needs MPI"
+    [[ $(dpkg-deb -f "$work"/deb/libpilfer-cluster-dev_*.deb Depends) == *"libpilfer-dev (="*"mpi"* ]] || fail "libpilfer-cluster-dev does not need MPI"
+    read -ra arguments < <(pkg-config --cflags --libs pilfer-cluster)
+    "$cxx" -std=c++20 -o "$work/pkg-cluster" "$here/cluster.cpp" "${arguments[@]}"
+    run_consumer "$work/pkg-cluster"
+fi
 CXX=$cxx meson setup "$work/meson" "$here/meson" >"$work/meson.log" || { cat "$work/meson.log"; fail "meson setup"; }
 meson compile -C "$work/meson" >"$work/meson.log" || { cat "$work/meson.log"; fail "meson compile"; }
 run_consumer "$work/meson/consumer"
