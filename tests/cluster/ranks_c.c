@@ -472,7 +472,8 @@ static void journals(void) {
     }
     char path[64];
     const int is_first = pilfer_cluster_rank() == 0;
-    snprintf(path, sizeof path, "ranks_c_on_%d.journal", pilfer_cluster_size()); /* in the folder of the test */
+    snprintf(path, sizeof path, "ranks_c_on_%d.journal",
+             pilfer_cluster_size()); /* in the folder of the test */
     if (is_first) {
         (void)remove(path);
     }
