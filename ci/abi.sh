@@ -16,8 +16,8 @@ folder=${PILFER_BUILD:-build}/abi
 
 # As it is installed, with the debug information that says what types are made of. hwloc shows in no interface.
 # shellcheck disable=SC2086 # PILFER_CMAKE_ARGS may be several arguments
-cmake --preset library -B "$folder" -DBUILD_SHARED_LIBS=ON -DPILFER_UNITY=OFF -DPILFER_HWLOC=OFF -DCMAKE_CXX_FLAGS=-g \
-    -DCMAKE_C_FLAGS=-g ${PILFER_CMAKE_ARGS:-} >/dev/null
+cmake --preset library -B "$folder" -DBUILD_SHARED_LIBS=ON -DPILFER_UNITY=OFF -DPILFER_WERROR=ON -DPILFER_HWLOC=OFF \
+    -DCMAKE_CXX_FLAGS=-g -DCMAKE_C_FLAGS=-g ${PILFER_CMAKE_ARGS:-} >/dev/null
 cmake --build "$folder" -j "$(nproc)" --target pilfer -- --quiet
 library=$folder/libpilfer.so.$version
 

@@ -3,5 +3,6 @@
 # built before.
 source "$(dirname "$0")/lib.sh"
 export PILFER_BUILD="${PILFER_BUILD:-build}/consume"
-cmake --preset release -B "$PILFER_BUILD/release" "$(only_rooms consume)" >/dev/null
+# shellcheck disable=SC2086 # PILFER_CMAKE_ARGS may be several arguments
+cmake --preset release -B "$PILFER_BUILD/release" "$(only_rooms consume)" ${PILFER_CMAKE_ARGS:-} >/dev/null
 tested release -L '^consume$'

@@ -79,7 +79,7 @@ function(pilfer_together target)
         set_source_files_properties("${source}" PROPERTIES UNITY_GROUP part_${group})
     endforeach()
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
-    # A file may use a name that another one has for itself; ci/abi.sh compiles each alone, with all warnings.
+    # A file may use a name that another one has for itself; ci/abi.sh compiles each of libpilfer's alone, with all warnings.
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Wno-shadow>)
     if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
         # g++ takes the lot for the source and its files for headers, in which an unnamed namespace would be a mistake.

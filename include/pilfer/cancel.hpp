@@ -15,8 +15,9 @@ inline namespace v0 {
 ///
 /// Cleanup may fork: a scope that begins while its task unwinds is shielded from cancellations further out.
 /// If the cancellation comes after the exception, the shield begins with the first `spawn`, `fork` with
-/// options or `sync` there. Children of a plain `fork` that have begun before that are stopped; `sync`
-/// returns all the same.
+/// options or `sync` there. Children of a plain `fork` that have begun before that are stopped. The
+/// scope then counts as cancelled: what has not begun, and what is forked later, is dropped. `sync` returns
+/// all the same.
 class PILFER_API stopped {};
 
 /// True if the current task has been cancelled: an enclosing scope was cancelled, or the task is in a stolen

@@ -32,7 +32,7 @@ struct work_span {
     /// The cost of a resumption that the burdened span uses.
     std::uint64_t resume_ns = 0;
     /// False if memory ran out: later tasks were not counted. Also false in a child of fork(), unless a task
-    /// of the pool has forked.
+    /// of the pool has forked while no other thread submitted or waited.
     bool complete = true;
 
     /// The average number of workers that the program can keep busy; 1 if nothing was recorded.

@@ -98,14 +98,20 @@ void recorder::outside(F f) noexcept {
         return;
     }
     const std::lock_guard lock(m_section);
+    m_changes = true;
     guarded(f);
+    m_changes = false;
 }
 
 bool recorder::has_lost_worker() const noexcept { return m_process != detail::forks::this_process(); }
 
 void recorder::forget_threads() noexcept {
-    m_process = detail::forks::this_process();
     m_section.forget_threads();
+    if (m_changes) {
+        m_broken = true; // and the child stays one without the worker
+    } else {
+        m_process = detail::forks::this_process();
+    }
 }
 
 mark::~mark() {
@@ -120,7 +126,9 @@ mark::~mark() {
         end.longest.places = {};
     } else {
         const std::lock_guard lock(home->m_section);
+        home->m_changes = true;
         end.longest.places = {};
+        home->m_changes = false;
     }
 }
 
@@ -583,6 +591,10 @@ void recorder::write_places() {
 }
 
 void recorder::write_lines(std::ostream& out) const {
+    if (has_lost_worker()) {
+        out << "[]";
+        return;
+    }
     const std::lock_guard lock(m_section);
     const auto& names = sources();
     struct row : place_figures {

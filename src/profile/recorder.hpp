@@ -164,7 +164,8 @@ public:
     /// Writes what the lines of the source have taken, as a JSON array; an empty one if no lines are
     /// recorded.
     void write_lines(std::ostream& out) const;
-    /// In a child of fork(), called by the worker outside of all events: the recording goes on.
+    /// In a child of fork(), called by the worker outside of all events: the recording goes on, unless
+    /// another thread was in the middle of one.
     void forget_threads() noexcept;
     friend mark;
 
@@ -223,6 +224,7 @@ private:
         !detail::heavy_fence_reaches_all()};                 // of everything below
     std::atomic<std::thread::id> m_worker{};                 // the thread that enters it
     std::uint64_t m_process = detail::forks::this_process(); // that of the worker
+    std::atomic<bool> m_changes{false};                      // by another thread, which holds the section
     const burden m_burden;
     std::ostream* m_graph;
     double m_ns_per_tick = 1;

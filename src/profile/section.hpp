@@ -73,7 +73,8 @@ private:
     using atomic = typename Atom::template atomic<T>;
 
     /// Mostly some instructions. An allocation or a write to a file may take longer, so after `looks` rounds
-    /// the thread sleeps between two of them. No thread wakes it: the worker would have to ask each time.
+    /// the thread sleeps between two of them. The worker wakes it only where it comes back and waits itself:
+    /// elsewhere it would have to ask each time.
     void wait_for_worker() noexcept {
         constexpr unsigned looks = 100;
         constexpr std::uint64_t longest_ns = 1'000'000;
@@ -90,6 +91,7 @@ private:
     /// The next thread that wants in takes the lock after this, so it sees the mark.
     PILFER_NOINLINE void enter_after_others() noexcept {
         m_inside.store(0, rel); // profile.E2
+        Park::wake(m_inside);
         m_lock.lock();
         m_inside.store(1, rlx);
         m_lock.unlock();

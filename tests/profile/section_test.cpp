@@ -174,4 +174,29 @@ TEST_F(section_of_the_worker, a_child_process_of_the_worker_has_the_figures) {
     asking.join();
 }
 
+TEST_F(section_of_the_worker, a_child_process_of_the_worker_goes_on_with_no_half_made_change) {
+    pilfer::pool pool;
+    slow_file file;
+    std::ostream stream(&file);
+    const auto all = std::make_shared<recorder>(&stream);
+    all->submitted_outside(8, nullptr, {});
+    all->begun(8); // so this thread is the worker
+    all->root_ended();
+    file.is_slow = true;
+    std::thread changing([&] { all->finish(); });
+    while (!file.is_inside) {
+        std::this_thread::yield();
+    }
+    EXPECT_EQ(status_of_child([&] {
+                  all->forget_threads();
+                  all->submitted_outside(16, nullptr, {});
+                  all->begun(16);
+                  return !all->figures().complete;
+              }),
+              0);
+    file.is_slow = false;
+    changing.join();
+    EXPECT_TRUE(all->figures().complete);
+}
+
 } // namespace
