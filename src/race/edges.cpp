@@ -32,6 +32,7 @@ void release(const void* object, bool first, bool of_guard) noexcept {
     if (first) {
         known = 0;
     }
+    the.order.note_edge(f->strand);
     known = the.order.edge_from(f->strand, known, f->edges);
     const std::uint32_t next = the.order.after(f->strand, f->edges, how::call);
     f->begin_strand(next, __builtin_frame_address(0));

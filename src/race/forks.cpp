@@ -176,7 +176,8 @@ running::running(const loop& l) noexcept
     begin(__builtin_frame_address(0));
     const inside inner;
     if (fiber* const f = checked(inner)) {
-        f->element = ++the.last_element;
+        the.last_element = (the.last_element + 1) % ended_element; // after 4 billion the numbers begin again
+        f->element = std::max(the.last_element, 1U);
         f->made_segments = 0;
     }
 }

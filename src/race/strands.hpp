@@ -37,6 +37,7 @@ struct strand_record {
     bool live;
     bool marked;
     bool joined;        ///< of a join: its block has ended
+    bool has_edge;      ///< of a join: an edge begins in its block
     std::uint16_t pins; ///< of objects of the program that know it
 };
 
@@ -66,11 +67,15 @@ public:
     /// The strand to which an edge leads from all that was forked in the block of `join`, and from nothing
     /// that was forked in the block of `inside`, which is the next one within.
     [[nodiscard]] std::uint32_t end_of(std::uint32_t join, std::uint32_t inside) noexcept;
-    /// The join of the outermost block around `s` that has ended; `s` if there is none. Without edges all
-    /// later strands are ordered to both in the same way, because the block is one piece of both lists.
+    /// The join of the outermost block around `s` that has ended and in which no edge begins; `s` if there is
+    /// none. All later strands are ordered to both in the same way, because the block is one piece of both
+    /// lists.
     [[nodiscard]] std::uint32_t ended(std::uint32_t s) noexcept {
-        for (std::uint32_t b; m_all[s].pins == 0 && (b = m_all[s].block) != 0 && m_all[b].joined; s = b) {
-            if (const std::uint32_t around = m_all[b].block; around != 0 && m_all[around].joined) {
+        const auto is_piece = [this](std::uint32_t join) {
+            return join != 0 && m_all[join].joined && !m_all[join].has_edge;
+        };
+        for (std::uint32_t b; m_all[s].pins == 0 && is_piece(b = m_all[s].block); s = b) {
+            if (const std::uint32_t around = m_all[b].block; is_piece(around)) {
                 m_all[s].block = around;
             }
         }
@@ -90,6 +95,12 @@ public:
         return in_series(a, b) || (edges != 0 && reached(a, edges));
     }
 
+    /// An edge begins in `s`, and so in all blocks around it.
+    void note_edge(std::uint32_t s) noexcept {
+        for (std::uint32_t b = m_all[s].block; b != 0 && !m_all[b].has_edge; b = m_all[b].block) {
+            m_all[b].has_edge = true;
+        }
+    }
     [[nodiscard]] std::uint32_t edge_from(std::uint32_t s, std::uint32_t one, std::uint32_t two) noexcept;
     [[nodiscard]] std::uint32_t both(std::uint32_t one, std::uint32_t two) noexcept;
     /// The strand that an edge starts from; 0: several.

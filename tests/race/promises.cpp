@@ -5,6 +5,8 @@
 #include <stdexcept>
 #include <vector>
 
+#include <pthread.h>
+
 #include <pilfer/algorithm/scan.hpp>
 #include <pilfer/algorithm/search.hpp>
 #include <pilfer/algorithm/select.hpp>
@@ -210,6 +212,26 @@ const std::vector<int>& numbers() {
     static const std::vector<int> all(9, 1);
     return all;
 }
+std::vector<int>& late_numbers() {
+    static std::vector<int> all(9, 1);
+    return all;
+}
+int number_of_once = 0;
+int written_after_once = 0;
+int number_once() {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    (void)pthread_once(&once, [] { number_of_once = 1; });
+    return number_of_once;
+}
+/// More records than a sweep waits for in `race.swept`.
+int many_joins() {
+    int x = 0;
+    int y = 0;
+    for (int i = 0; i < 300; ++i) {
+        join([&] { ++x; }, [&] { ++y; });
+    }
+    return x + y;
+}
 
 } // namespace
 
@@ -218,6 +240,43 @@ PLANTED(constructors_of_statics, "constructors of two static locals that count i
 }
 REPAIRED(constructors_of_statics) {
     join([] { keep(numbers()[1]); }, [] { keep(numbers()[1]); });
+}
+// The block in which the constructor has run ends long before the other use.
+PLANTED(static_of_a_block_that_has_ended, "a write of a static object beside a read") {
+    join(
+        [] {
+            join([] { late_numbers()[1] = 2; }, [] {}); // races
+            keep(many_joins());
+        },
+        [] {
+            const int x = late_numbers()[1]; // races
+            keep(x);
+        });
+}
+REPAIRED(static_of_a_block_that_has_ended) {
+    join(
+        [] {
+            join([] { keep(late_numbers()[1]); }, [] {});
+            keep(many_joins());
+        },
+        [] { keep(late_numbers()[1]); });
+}
+PLANTED(once_in_a_loop_that_has_ended, "writes after a pthread_once") {
+    pilfer::for_each(0, 2, [](int i) {
+        pilfer::for_each(0, 9, [i](int j) {
+            if (j == 7 && number_once() != 0) {
+                written_after_once = i; // races
+            }
+        });
+        keep(i == 0 ? many_joins() : 0);
+    });
+    keep(written_after_once);
+}
+REPAIRED(once_in_a_loop_that_has_ended) {
+    pilfer::for_each(0, 2, [](int i) {
+        pilfer::for_each(0, 9, [](int j) { keep(j == 7 ? number_once() : 0); });
+        keep(i == 0 ? many_joins() : 0);
+    });
 }
 
 PLANTED(deleted_beside_a_read, "a delete beside a read") {
