@@ -234,6 +234,10 @@ void arena::set_job_limit() noexcept {
 }
 
 void arena::ask_for_worker(bool force) noexcept {
+    // Also if enough jobs are there: one of them runs the task.
+    if (m_use.load(std::memory_order_seq_cst) == use::uncounted) [[unlikely]] {
+        count_again();
+    }
     const int limit = std::max(m_job_limit.load(std::memory_order_relaxed), force ? 1 : 0);
     int jobs = m_jobs.load(std::memory_order_seq_cst);
     do {
@@ -241,9 +245,6 @@ void arena::ask_for_worker(bool force) noexcept {
             return;
         }
     } while (!m_jobs.compare_exchange_weak(jobs, jobs + 1, std::memory_order_seq_cst));
-    if (m_use.load(std::memory_order_seq_cst) == use::uncounted) [[unlikely]] {
-        count_again();
-    }
     add_reference();
     if (!workers::submit(m_level, *this)) {
         drop_job(); // without a pool the threads that wait run all that was spawned
@@ -312,16 +313,21 @@ void arena::end_job(bool had_slot) noexcept {
     remove_reference();
 }
 
+// `of_threads` grows before and shrinks after m_use changes, so it is never less than the number of counted
+// arenas.
+
 void arena::count() noexcept {
-    if (m_use.exchange(use::counted, std::memory_order_seq_cst) != use::counted) {
-        arenas::of_threads.fetch_add(1, std::memory_order_seq_cst);
+    arenas::of_threads.fetch_add(1, std::memory_order_seq_cst);
+    if (m_use.exchange(use::counted, std::memory_order_seq_cst) == use::counted) {
+        arenas::of_threads.fetch_sub(1, std::memory_order_seq_cst);
     }
 }
 
 void arena::count_again() noexcept {
+    arenas::of_threads.fetch_add(1, std::memory_order_seq_cst);
     use expected = use::uncounted; // another thread may have left its arena
-    if (m_use.compare_exchange_strong(expected, use::counted, std::memory_order_seq_cst)) {
-        arenas::of_threads.fetch_add(1, std::memory_order_seq_cst);
+    if (!m_use.compare_exchange_strong(expected, use::counted, std::memory_order_seq_cst)) {
+        arenas::of_threads.fetch_sub(1, std::memory_order_seq_cst);
     }
 }
 

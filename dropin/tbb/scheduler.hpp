@@ -552,6 +552,7 @@ void set_job_limit(arena& a) noexcept;
 /// task_arena objects that are initialized.
 extern std::atomic<int> explicit_ones;
 /// Own arenas of threads. After a failed finalize() an arena counts from its next request for a worker on.
+/// Each queued task is a request. A spawned task is one unless the arena has enough jobs.
 extern std::atomic<int> of_threads;
 } // namespace arenas
 

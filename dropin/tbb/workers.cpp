@@ -427,7 +427,9 @@ bool has_objects() {
 
 /// Ends the pool's threads and waits for their end. Fails if the calling thread is inside a task, another
 /// arena or an isolated region, and if anything else uses the threads: a task_arena, another handle, or
-/// another thread. Then the calling thread keeps its arena. If nothing has used them, there are none to end.
+/// another thread. Then the calling thread keeps its arena. Outside of a task, another arena and an isolated
+/// region that arena ceases to count, until it asks for a worker. A spawned task asks for none if the arena
+/// has enough jobs. If nothing has used the threads, there are none to end.
 bool finalize_impl(d1::task_scheduler_handle& h) {
     release_impl(h);
     thread_data* const t = thread_data::if_there();
@@ -436,9 +438,6 @@ bool finalize_impl(d1::task_scheduler_handle& h) {
     }
     const bool is_used =
         workers::have_pool() || arenas::explicit_ones.load() != 0 || arenas::of_threads.load() != 0;
-    if (is_used && has_objects()) {
-        return false;
-    }
     // First cease to count, then look: of several threads that do so the last one sees no other.
     if (t != nullptr && t->own_arena != nullptr) {
         t->own_arena->uncount();

@@ -304,10 +304,19 @@ bool finalizes() {
     return tbb::finalize(handle, std::nothrow);
 }
 
+std::atomic<int> workers_ended{0}; // of those that use_a_worker() has used
+
 /// A queued task gets a worker, however few threads are allowed.
 void use_a_worker() {
+    struct end_of_thread {
+        ~end_of_thread() { ++workers_ended; }
+    };
     std::atomic<bool> ran{false};
-    tbb::this_task_arena::enqueue([&] { ran = true; });
+    tbb::this_task_arena::enqueue([&] {
+        static thread_local const end_of_thread counted;
+        (void)&counted; // makes it
+        ran = true;
+    });
     EXPECT_TRUE(comes([&] { return ran.load(); }));
 }
 
@@ -375,7 +384,58 @@ TEST(tbb_control, the_last_of_several_threads_finalizes) {
     EXPECT_TRUE(finalizes());
 }
 
+TEST(tbb_control, the_last_of_several_handles_finalizes) {
+    std::atomic<int> step{0};
+    const auto reaches = [&](int n) { return comes([&] { return step >= n; }); };
+    std::thread first([&] {
+        tbb::task_scheduler_handle handle{tbb::attach{}};
+        EXPECT_EQ(fib(10), 55);
+        step = 1;
+        EXPECT_TRUE(reaches(2));
+        EXPECT_FALSE(tbb::finalize(handle, std::nothrow)); // the handle and the use of the other thread
+        step = 3;
+        EXPECT_TRUE(reaches(4));
+    });
+    EXPECT_TRUE(reaches(1));
+    tbb::task_scheduler_handle handle{tbb::attach{}};
+    EXPECT_EQ(fib(10), 55);
+    step = 2;
+    EXPECT_TRUE(reaches(3));
+    EXPECT_TRUE(tbb::finalize(handle, std::nothrow)); // the other thread lives, and has not used it since
+    step = 4;
+    first.join();
+}
+
+TEST(tbb_control, a_queued_task_for_a_worker_that_is_there_is_a_use) {
+    const tbb::global_control no_second_worker(tbb::global_control::max_allowed_parallelism, 1);
+    std::atomic<int> step{0};
+    const auto reaches = [&](int n) { return comes([&] { return step >= n; }); };
+    std::atomic<bool> may_end{false};
+    std::atomic<bool> ran{false};
+    use_a_worker();
+    std::thread first([&] {
+        tbb::this_task_arena::enqueue([&] {
+            step = 1;
+            EXPECT_TRUE(comes([&] { return may_end.load(); }));
+        });
+        EXPECT_TRUE(reaches(1));
+        EXPECT_FALSE(finalizes()); // the main thread has used it
+        tbb::this_task_arena::enqueue([&] { ran = true; });
+        step = 2;
+        EXPECT_TRUE(reaches(3));
+    });
+    EXPECT_TRUE(reaches(2));
+    EXPECT_FALSE(finalizes());
+    may_end = true;
+    EXPECT_TRUE(comes([&] { return ran.load(); }));
+    step = 3;
+    first.join();
+    EXPECT_TRUE(finalizes());
+}
+
 TEST(tbb_control, each_of_two_threads_that_finalize_waits_for_the_workers) {
+    EXPECT_TRUE(finalizes()); // this thread uses no worker from here on
+    std::atomic<int> finalizing{0};
     std::atomic<bool> runs{false};
     std::atomic<bool> may_end{false};
     std::atomic<bool> has_ended{false};
@@ -386,14 +446,17 @@ TEST(tbb_control, each_of_two_threads_that_finalize_waits_for_the_workers) {
             has_ended = true;
         });
         EXPECT_TRUE(comes([&] { return runs.load(); }));
+        ++finalizing;
         EXPECT_TRUE(comes([&] { return finalizes(); }));
         EXPECT_TRUE(has_ended);
     });
     EXPECT_TRUE(comes([&] { return runs.load(); }));
     std::thread second([&] {
+        ++finalizing;
         EXPECT_TRUE(comes([&] { return finalizes(); }));
         EXPECT_TRUE(has_ended);
     });
+    EXPECT_TRUE(comes([&] { return finalizing == 2; }));
     std::this_thread::sleep_for(100ms); // without the wait the second thread returns meanwhile
     may_end = true;
     first.join();
@@ -421,17 +484,18 @@ TEST(tbb_threads, finalize_beside_other_threads) {
 }
 
 TEST(tbb_threads, workers_that_end_leave_no_task_of_a_thread_that_comes) {
+    EXPECT_TRUE(finalizes()); // this thread uses no worker from here on
+    const int ended_before = workers_ended;
     std::atomic<bool> stop{false};
-    std::atomic<int> ended{0};
     std::thread ends([&] {
         while (!stop) {
-            ended += finalizes();
+            (void)finalizes();
         }
     });
     int rounds = 0;
     EXPECT_TRUE(comes([&] {
         std::thread(use_a_worker).join();
-        return ++rounds >= 50 && ended > 0;
+        return ++rounds >= 50 && workers_ended > ended_before;
     }));
     stop = true;
     ends.join();
