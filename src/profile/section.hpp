@@ -73,8 +73,8 @@ private:
     using atomic = typename Atom::template atomic<T>;
 
     /// Mostly some instructions. An allocation or a write to a file may take longer, so after `looks` rounds
-    /// the thread sleeps between two of them. The worker wakes it only where it comes back and waits itself:
-    /// elsewhere it would have to ask each time.
+    /// the thread sleeps between two of them. The worker wakes it only if it comes back and waits itself:
+    /// otherwise it would have to ask each time.
     void wait_for_worker() noexcept {
         constexpr unsigned looks = 100;
         constexpr std::uint64_t longest_ns = 1'000'000;

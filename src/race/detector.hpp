@@ -77,9 +77,9 @@ struct detector {
     /// Sweeps each time that so many records have been made, for tests.
     void sweep_after(std::uint32_t records) noexcept { m_sweep_after = m_next_sweep = records; }
 
-    /// What an access makes of a cell of at most two entries. It follows from these entries, from the
-    /// instruction and its bytes, and from the strand with its edges and locks, which have an epoch. So the
-    /// outcome serves again for the next cell with the same entries, as in a loop over an array.
+    /// The entries of a cell before and after an access, two at most. The latter follow from the former, from
+    /// the instruction and its bytes, and from the strand with its edges and locks, which have an epoch. So
+    /// the outcome serves again for the next cell with the same entries, as in a loop over an array.
     struct outcome {
         entry before[2];
         entry after[2];

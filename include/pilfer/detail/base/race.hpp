@@ -113,7 +113,7 @@ private:
     void* m_top;
     std::uint32_t m_levels;
 };
-/// In place of `library` where code of the program may be inlined, too.
+/// Instead of `library` if code of the program may be inlined, too.
 struct no_library {
     explicit no_library(std::uint32_t = 1) noexcept {}
 };
