@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # seeded.sh TREE WORK COMPILER OBJECTS...: puts each bug of seeded/*.patch into a copy of the protocol text and demands
-# that the harness named in the patch's first line finds it. OBJECTS: the checker itself and the library.
+# that the harness named in the patch's first line finds it. OBJECTS: the checker itself, the library and what that needs.
 # PILFER_SEEDED=k/n: every n-th bug only, from the k-th on; the other patches must still apply.
 set -euo pipefail
 tree=$1 work=$2 compiler=$3
