@@ -3,6 +3,7 @@
 # Ends with 1 if a program that is linked with the recorded one would not run with this one. New functions are allowed.
 # `ci/abi.sh --write` writes the dump, abi/libpilfer-VERSION.abi.xz, instead; to be done when a version is released.
 # x86-64 and g++ only: the dump says nothing about others. Ends with 77 there.
+# Each file is an object here, so this is also where the order of rooms is checked as what is linked shows it.
 source "$(dirname "$0")/lib.sh"
 need_packages "${packages_abi[@]}"
 
@@ -18,7 +19,8 @@ folder=${PILFER_BUILD:-build}/abi
 # shellcheck disable=SC2086 # PILFER_CMAKE_ARGS may be several arguments
 cmake --preset library -B "$folder" -DBUILD_SHARED_LIBS=ON -DPILFER_UNITY=OFF -DPILFER_WERROR=ON -DPILFER_HWLOC=OFF \
     -DCMAKE_CXX_FLAGS=-g -DCMAKE_C_FLAGS=-g ${PILFER_CMAKE_ARGS:-} >/dev/null
-cmake --build "$folder" -j "$(nproc)" --target pilfer -- --quiet
+cmake --build "$folder" -j "$(nproc)" --target pilfer pilfer_threadpool -- --quiet
+ci/layers.py --linked "$folder"
 library=$folder/libpilfer.so.$version
 
 # Types that no public header defines are not described further: programs cannot depend on them. No paths, no lines.

@@ -146,15 +146,16 @@ def include_violations(root):
 
 
 def objects(build):
-    """(room, file) of each object that the library is linked of. The folder may have objects of older builds too."""
+    """(room, file) of each object that the library is linked of. The folder may have objects of older builds too.
+
+    An object of several rooms, which PILFER_UNITY=ON makes, has None as its room."""
     script = build / "build.ninja"
     rules = script.read_text(encoding="utf-8") if script.is_file() else ""
     for line in re.findall(r"^build .*: CXX_\w+_LIBRARY_LINKER__pilfer(?:_threadpool)?_.*$", rules, re.M):
         for folder, name in re.findall(r"(\S*CMakeFiles/pilfer(?:_threadpool)?\.dir/)(\S+\.o)\b", line):
-            # A room's sources are one object if the build has PILFER_UNITY=ON.
-            room = re.match(r"(?:Unity/unity_(.+)_cxx\.cxx\.o$|src/([^/]+)/)", name)
-            if room:
-                yield room.group(1) or room.group(2), build / (folder + name)
+            room = re.match(r"src/([^/]+)/", name)
+            if room or name.startswith("Unity/"):
+                yield room and room.group(1), build / (folder + name)
 
 
 def symbols(path):
@@ -195,6 +196,9 @@ def linked_violations(build):
     definers, needs, complaints, count = {}, [], [], 0
     for room, path in objects(build):
         count += 1
+        if room is None:
+            complaints.append(f"{path}: an object of several rooms; configure {build} with -DPILFER_UNITY=OFF")
+            continue
         if room not in RANKS:
             complaints.append(f"{path}: room '{room}' has no place in ci/layers.py")
             continue
@@ -280,11 +284,10 @@ def self_test():
     included(True, "src/deque/a.cpp", "#include <pilfer/detail/worker/hot.hpp>", allowed)
     included(True, "src/deque/a.cpp", "int x;", allowed)  # not needed any longer
 
-    def linked(expected, upper, lower, allowed=None):
+    def linked(expected, upper, lower, allowed=None, lower_name="src/deque/a.cpp.o"):
         with tempfile.TemporaryDirectory() as folder:
             build = pathlib.Path(folder)
-            names = {"CMakeFiles/pilfer.dir/src/worker/a.cpp.o": upper,
-                     "CMakeFiles/pilfer.dir/Unity/unity_deque_cxx.cxx.o": lower}
+            names = {"CMakeFiles/pilfer.dir/src/worker/a.cpp.o": upper, f"CMakeFiles/pilfer.dir/{lower_name}": lower}
             for name, text in names.items():
                 (build / name).parent.mkdir(parents=True)
                 subprocess.run([os.environ.get("CXX", "c++"), "-x", "c++", "-c", "-o", str(build / name), "-"],
@@ -302,6 +305,7 @@ def self_test():
     linked(False, "void up(int) {}", call, {("linked", "deque", "worker"): "up"})
     linked(True, "void up(int) {}", call, {("linked", "deque", "worker"): "another up"})
     linked(True, "void up(int) {}", "", {("linked", "deque", "worker"): "up"})
+    linked(True, "", "", lower_name="Unity/unity_part_0_cxx.cxx.o")  # several rooms in one object
     for name, expected in (("a::b<c(d)>::f(int, g<h>) const", "f"), ("a::q::~q()", "q"), ("typeinfo for a::q", "q"),
                            ("void a::f<int>(b)", "f"), ("a::r[abi:cxx11](int&)", "r")):
         expect(False, "short name", [] if short(name) == expected else [short(name)], name)

@@ -8,5 +8,3 @@ PILFER_CMAKE_ARGS="${PILFER_CMAKE_ARGS:-} $(only_some_optimised -O1) -DPILFER_BE
     $(rooms_but chaos cluster consume docs fuzz headers race showcase study tbb tools)"
 export PILFER_CMAKE_ARGS
 release_leg
-# The order of rooms, as what is linked shows it.
-ci/layers.py --linked "${PILFER_BUILD:-build}/release"

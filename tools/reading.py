@@ -323,7 +323,9 @@ def measured(root, build=None):
     found, _ = layers.include_violations(root)
     rows["upward dependencies, included"] = edges(found)
     if build:
-        found, _ = layers.linked_violations(build)
+        found, complaints = layers.linked_violations(build)
+        if complaints:
+            sys.exit("\n".join(complaints))
         rows["upward dependencies, linked"] = edges(found)
     pages = {page.parent.name: page.read_text(encoding="utf-8") for page in sorted(root.glob("src/*/README.md"))}
     rows["words in room READMEs"] = f"{sum(count_words(text) for text in pages.values()):,}"
