@@ -1,8 +1,9 @@
 // Read files without blocking workers
 //
 // A read of a regular file blocks its thread: the system knows no readiness for files. `blocking` runs such a
-// call on a thread beside the workers, and the worker does other things meanwhile. The work on the contents
-// stays on the workers.
+// call on a thread beside the workers, and the worker does other things meanwhile. There are at most
+// `options.max_extra_workers` such threads; further calls block their workers. The work on the contents stays
+// on the workers.
 #include <unistd.h>
 
 #include <algorithm>

@@ -31,7 +31,9 @@ static void fib(void* data) {
     left.n = c->n - 1;
     right.n = c->n - 2;
     pilfer_scope_begin(&children);
-    pilfer_scope_fork(&children, fib, &left);
+    if (pilfer_scope_fork(&children, fib, &left) != 0) {
+        fib(&left); /* no memory for a child */
+    }
     fib(&right);
     pilfer_scope_end(&children); /* waits for the child */
     c->result = left.result + right.result;

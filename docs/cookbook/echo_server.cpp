@@ -9,7 +9,7 @@
 
 #include <chrono>
 #include <cstdio>
-#include <string_view>
+#include <system_error>
 
 #include <pilfer/pilfer.hpp>
 
@@ -19,8 +19,9 @@ using namespace std::chrono_literals;
 void serve(int fd) {
     char buffer[1024];
     for (;;) {
-        const auto got = io::read(fd, buffer, sizeof buffer, 5s); // at most five seconds of silence
-        if (got.error || got.bytes == 0 || io::write(fd, buffer, got.bytes).error) {
+        // at most five seconds of silence, and five for a client that does not read
+        const auto got = io::read(fd, buffer, sizeof buffer, 5s);
+        if (got.error || got.bytes == 0 || io::write(fd, buffer, got.bytes, 5s).error) {
             break;
         }
     }
@@ -41,20 +42,28 @@ int main() {
     pilfer::pool pool;
     auto server = pool.async([&] {
         pilfer::scope connections;
-        for (io::accepted next = io::accept(listener); !next.error; next = io::accept(listener)) {
-            connections.fork([fd = next.fd] { serve(fd); });
+        for (;;) {
+            const io::accepted next = io::accept(listener);
+            if (!next.error) {
+                connections.fork([fd = next.fd] { serve(fd); });
+            } else if (next.error == std::errc::operation_canceled) {
+                break; // the listener was closed
+            } else {
+                pilfer::sleep_for(100ms); // such as too many open files
+            }
         }
         connections.sync();
     });
 
     const int client = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
     char answer[8];
-    if (io::connect(client, address, size) || io::write(client, "hello", 5).error) {
-        return 1;
+    io::transferred got;
+    if (!io::connect(client, address, size) && !io::write(client, "hello", 5).error) {
+        got = io::read(client, answer, sizeof answer);
     }
-    const auto got = io::read(client, answer, sizeof answer);
     std::printf("%.*s\n", static_cast<int>(got.bytes), answer);
     (void)io::close(client);
     (void)io::close(listener); // ends the loop of the server
     server.get();
+    return got.bytes == 5 ? 0 : 1;
 }

@@ -83,8 +83,8 @@ public:
     /// * Under mpirun or srun the constructor initialises MPI unless that is done. Then it compares the
     ///   program with those of the other ranks.
     /// * Otherwise there is one rank, and no MPI.
-    /// `o` is for this rank's pool; workers = 0 shares the CPUs with other ranks that Open MPI's mpirun
-    /// started on the machine. Throws usage_error for a second session, mismatch_error, queue_error,
+    /// `o` is for this rank's pool; workers = 0 shares the CPUs with other ranks that Open MPI or
+    /// MPICH started on the machine. Throws usage_error for a second session, mismatch_error, queue_error,
     /// std::invalid_argument for a URL that is none, and what the pool throws.
     session(int argc, char** argv, const options& o = {});
     session(const session&) = delete;

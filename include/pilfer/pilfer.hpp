@@ -1,4 +1,5 @@
-// pilfer: a work-stealing runtime for C++20. This header includes everything.
+// pilfer: a work-stealing runtime for C++20. This header includes everything but sort.hpp, algorithm.hpp,
+// and the headers for tests, the cluster and other libraries.
 #pragma once
 
 #include <pilfer/attachment.hpp>

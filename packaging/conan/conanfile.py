@@ -35,6 +35,8 @@ class Pilfer(ConanFile):
         toolchain.cache_variables["PILFER_TOOLS"] = "OFF"
         toolchain.cache_variables["PILFER_HWLOC"] = "OFF"
         toolchain.cache_variables["PILFER_USDT"] = "OFF"
+        toolchain.cache_variables["PILFER_TBB"] = "OFF"
+        toolchain.cache_variables["PILFER_CLUSTER"] = "OFF"
         toolchain.generate()
 
     def build(self):

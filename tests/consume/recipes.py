@@ -4,7 +4,10 @@
 import ast
 import json
 import re
+import shutil
+import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 source = Path(sys.argv[1])
@@ -39,9 +42,22 @@ expect(values["name"] == "pilfer", "conanfile.py names another project")
 expect(values["version"] == version, f"conanfile.py has version {values['version']}, the project {version}")
 methods = {node.name for node in kind.body if isinstance(node, ast.FunctionDef)}
 expect({"export_sources", "layout", "generate", "build", "package", "package_info"} <= methods, "conanfile.py lacks a method")
-used |= set(re.findall(r'cache_variables\["(PILFER_[A-Z_]+)"\]', recipe))
-for pattern in re.search(r"for pattern in \(([^)]*)\)", recipe).group(1).replace('"', "").split(", "):
+conan_set = dict(re.findall(r'cache_variables\["(PILFER_[A-Z_]+)"\] = "(\w+)"', recipe))
+expect(set(conan_set) == used, f"the recipes differ in {sorted(set(conan_set) ^ used)}")
+patterns = re.search(r"for pattern in \(([^)]*)\)", recipe).group(1).replace('"', "").split(", ")
+for pattern in patterns:
     expect(any(source.glob(pattern)), f"conanfile.py exports {pattern}, which is not there")
+
+# What the recipe exports can be configured without the rest, as the main project, with all optional packages of this machine.
+with tempfile.TemporaryDirectory() as folder:
+    for pattern in patterns:
+        for path in source.glob(pattern):
+            to = Path(folder) / path.relative_to(source)
+            to.parent.mkdir(parents=True, exist_ok=True)
+            (shutil.copytree if path.is_dir() else shutil.copy)(path, to)
+    done = subprocess.run(["cmake", "-S", folder, "-B", folder + "/build", *(f"-D{k}={v}" for k, v in conan_set.items())],
+                          capture_output=True, text=True, check=False)
+    expect(done.returncode == 0, "what conanfile.py exports cannot be configured:\n" + done.stderr)
 
 for switch in sorted(used):
     expect(switch in switches, f"a recipe sets {switch}, which the project does not have")
