@@ -192,6 +192,26 @@ TEST_F(by_virtual_clock, sleeps_end_in_order_of_their_times) {
     EXPECT_LE(virtual_waits - waits_before, 200U) << "a sleep for each time, not a poll";
 }
 
+template <class Clock, class Duration>
+void expect_ends_of_the_scale() {
+    using point = std::chrono::time_point<Clock, Duration>;
+    EXPECT_GT(detail::at(point::max()), detail::never / 4) << "centuries from now";
+    const detail::instant long_ago = detail::at(point::min());
+    EXPECT_LE(long_ago, detail::now());
+}
+
+TEST(times, time_points_of_any_unit_do_not_overflow) {
+    using std::chrono::system_clock;
+    expect_ends_of_the_scale<steady_clock, steady_clock::duration>();
+    expect_ends_of_the_scale<steady_clock, std::chrono::milliseconds>();
+    expect_ends_of_the_scale<steady_clock, std::chrono::hours>();
+    expect_ends_of_the_scale<steady_clock, std::chrono::duration<float>>();
+    expect_ends_of_the_scale<system_clock, system_clock::duration>();
+    expect_ends_of_the_scale<system_clock, std::chrono::seconds>();
+    expect_ends_of_the_scale<system_clock, std::chrono::duration<int, std::ratio<86'400>>>();
+    expect_ends_of_the_scale<system_clock, std::chrono::duration<double>>();
+}
+
 TEST_F(by_virtual_clock, times_at_the_ends_of_the_scale) {
     pilfer::pool pool(m_options);
     pool.run([] {

@@ -44,7 +44,16 @@ template <class Rep, class Period>
 /// The time `t`, by the present reading of its clock: a clock that is set later does not change the wait.
 template <class Clock, class Duration>
 [[nodiscard]] instant at(const std::chrono::time_point<Clock, Duration>& t) noexcept {
+    using seconds = std::chrono::duration<long double>;
+    using ticks = std::common_type_t<Duration, typename Clock::duration>;
     const auto from = Clock::now();
+    const auto target = std::chrono::duration_cast<seconds>(t.time_since_epoch());
+    const auto reading = std::chrono::duration_cast<seconds>(from.time_since_epoch());
+    constexpr long double most = std::chrono::duration_cast<seconds>(ticks::max()).count() * 0.49L;
+    const auto fits = [](seconds s) { return s.count() > -most && s.count() < most; };
+    if (!fits(target) || !fits(reading)) {
+        return after(target - reading); // `ticks` would overflow; at such a distance rounding does not matter
+    }
     return t <= from ? now() : after(t - from);
 }
 
