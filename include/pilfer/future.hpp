@@ -169,9 +169,11 @@ template <class F>
 auto async(F&& f) -> future<std::invoke_result_t<std::decay_t<F>&>> {
     using result = std::invoke_result_t<std::decay_t<F>&>;
     detail::worker* w = detail::this_worker();
+    detail::pool_core& pool =
+        w != nullptr ? *w->pool : detail::common_core(); // throws before there is a task
     auto* task = new detail::async_task<std::decay_t<F>>(std::forward<F>(f));
     future<result> handle(task);
-    task->start(w != nullptr ? *w->pool : detail::common_core());
+    task->start(pool);
     return handle;
 }
 

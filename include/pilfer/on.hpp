@@ -76,7 +76,8 @@ subscription on(pool& p, event& e, F&& f) {
 template <class F>
 subscription on(event& e, F&& f) {
     using made = detail::plain_reaction<detail::event_reaction, std::decay_t<F>>;
-    return detail::started(detail::own_or_common(), new made(e, std::forward<F>(f)));
+    detail::pool_core& pool = detail::own_or_common(); // throws before there is a reaction
+    return detail::started(pool, new made(e, std::forward<F>(f)));
 }
 
 /// Runs f(T&&) for each value, in order; ends after the last value of a closed channel. A value that was
@@ -88,8 +89,8 @@ subscription on(pool& p, channel<T>& c, F&& f) {
 /// As on(p, c, f), in the pool of the calling worker or in pool::common().
 template <class T, class F>
 subscription on(channel<T>& c, F&& f) {
-    return detail::started(detail::own_or_common(),
-                           new detail::channel_reaction<T, std::decay_t<F>>(c, std::forward<F>(f)));
+    detail::pool_core& pool = detail::own_or_common(); // throws before there is a reaction
+    return detail::started(pool, new detail::channel_reaction<T, std::decay_t<F>>(c, std::forward<F>(f)));
 }
 
 /// Runs f() as long as the descriptor is ready, so f should read or write what there is. Ends with
@@ -104,7 +105,8 @@ subscription on(pool& p, io::when w, F&& f) {
 template <class F>
 subscription on(io::when w, F&& f) {
     using made = detail::plain_reaction<detail::descriptor_reaction, std::decay_t<F>>;
-    return detail::started(detail::own_or_common(), new made(w, std::forward<F>(f)));
+    detail::pool_core& pool = detail::own_or_common(); // throws before there is a reaction
+    return detail::started(pool, new made(w, std::forward<F>(f)));
 }
 
 } // namespace v0

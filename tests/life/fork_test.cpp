@@ -115,6 +115,40 @@ TEST_F(process_fork, the_common_pool_is_new_at_first_use_in_children_and_grandch
 }
 
 /// A thread that works for a pool while it waits does not work for the parent's in the child.
+TEST_F(process_fork, a_common_pool_that_cannot_be_made_keeps_nothing) {
+    const auto r = in_child([] {
+        checks c;
+        ::setenv("PILFER_SPIN", "no such word", 1);
+        const auto given = std::make_shared<int>(0); // each function holds it
+        pilfer::event e;
+        pilfer::channel<int> values(1);
+        const auto fails = [](auto f) {
+            try {
+                (void)f();
+            } catch (const std::invalid_argument&) {
+                return true;
+            }
+            return false;
+        };
+        const auto again = [given] { return true; };
+        c.that(fails([&] { return pilfer::async([given] {}); }));
+        c.that(fails([&] {
+            return pilfer::async([](std::shared_ptr<int>) -> pilfer::task<void> { co_return; }(given));
+        }));
+        c.that(fails([&] { return pilfer::after(std::chrono::hours(1), [given] {}); }));
+        c.that(fails([&] { return pilfer::every(std::chrono::hours(1), again); }));
+        c.that(fails([&] {
+            return pilfer::detail::start_prompt<decltype(again), pilfer::timer>(again, pilfer::detail::never);
+        }));
+        c.that(fails([&] { return pilfer::on(e, again); }));
+        c.that(fails([&] { return pilfer::on(values, [given](int) {}); }));
+        c.that(fails([&] { return pilfer::on(pilfer::io::readable(0), again); }));
+        c.that(given.use_count() == 2); // `given` and the copy in `again`
+        return c.first_failed();
+    });
+    EXPECT_TRUE(r.exited_with(0)) << r;
+}
+
 TEST_F(process_fork, an_attached_thread_runs_nothing_of_the_parents_pool) {
     pilfer::options o = workers(1);
     o.attachable = 1;

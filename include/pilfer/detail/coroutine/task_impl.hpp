@@ -137,9 +137,10 @@ void pool::submit(task<T> t) {
 
 template <class T>
 future<T> async(task<T> t) {
+    detail::pool_core& pool = detail::own_or_common(); // throws before there is a state
     auto* state = new detail::coroutine_future<T>(std::move(t));
     future<T> handle(state);
-    state->start(detail::own_or_common());
+    state->start(pool);
     return handle;
 }
 

@@ -118,10 +118,11 @@ template <class F, class Handle = timer>
 /// For deadlines: see timed_task::is_prompt().
 template <class F, class Handle = timer>
 [[nodiscard]] Handle start_prompt(F f, instant when) {
+    pool_core& pool = own_or_common(); // throws before there is a task
     auto* task = new timed_function<F>(std::move(f));
     task->is_prompt();
     Handle handle(task);
-    task->start(own_or_common(), when, 0);
+    task->start(pool, when, 0);
     return handle;
 }
 template <class Rep, class Period, class F, class Handle = timer>
