@@ -103,10 +103,10 @@ void choose_backend(options& o) {
     o.resume = resume::own_thread;
 }
 
-/// A frame that began in a guest slot must be able to resume anywhere. A pool without guest slots blocks its
-/// guests, whatever `o.resume` is.
-void check_attachable(const options& o, resume asked) {
-    if (o.attachable != 0 && asked != resume::anywhere) {
+/// A frame that began in a guest slot must be able to resume anywhere. A pool on one lock has no guest slots
+/// and blocks its guests.
+void check_attachable(const options& o) {
+    if (o.attachable != 0 && o.resume != resume::anywhere && o.backend != backend::one_lock) {
         throw std::invalid_argument("pilfer: options.attachable must be 0 unless options.resume is anywhere");
     }
 }
@@ -197,7 +197,7 @@ void choose_governor(options& o) {
     }
     check("resume", static_cast<std::size_t>(o.resume), 0, 2);
     choose_backend(o);
-    check_attachable(o, asked.resume);
+    check_attachable(o);
     check("balance.unshare", static_cast<std::size_t>(o.balance.unshare), 0, 1);
     if (o.debug.trace_events != 0) {
         check("debug.trace_events", o.debug.trace_events, least_traced, most_traced,

@@ -146,6 +146,16 @@ const row options[] = {
     OPTION("attachable_to_a_recording", (o.attachable = 1, o.workers = 1, o.debug.profile = true), accepted,
            ""),
     OPTION("attachable_to_one_lock", (o.attachable = 1, o.backend = pilfer::backend::one_lock), accepted, ""),
+    row{"attachable_to_one_lock_again",
+        [](pilfer::pool&) {
+            pilfer::options o = support::workers(1);
+            o.attachable = 1;
+            o.backend = pilfer::backend::one_lock;
+            const pilfer::pool made(o);
+            const pilfer::pool again(made.settings());
+            EXPECT_EQ(again.settings().attachable, 1U);
+        },
+        accepted, ""},
     OPTION("attachable_to_own_threads", (o.attachable = 1, o.resume = pilfer::resume::own_thread), invalid,
            "unless options.resume is anywhere"),
     OPTION("take_back_above", o.balance.unshare = static_cast<pilfer::unshare>(2), invalid,
