@@ -151,8 +151,9 @@ using call_of_thread = std::function<void(unsigned)>;
         return PILFER_EINVAL;
     }
     return pilfer::capi::guarded([&] {
-        options->values.*which =
-            f == nullptr ? call_of_thread{} : [f, arg](unsigned i) noexcept { f(i, arg); };
+        options->values.*which = f == nullptr ? call_of_thread{} : [f, arg](unsigned i) noexcept {
+            pilfer::capi::call(f, i, arg);
+        };
     });
 }
 
@@ -184,7 +185,7 @@ int pilfer_options_set_advice(pilfer_options* options, unsigned (*advise)(void*)
     }
     return pilfer::capi::guarded([&] {
         if (advise != nullptr) {
-            options->values.advice = [advise, arg] { return advise(arg); };
+            options->values.advice = [advise, arg]() noexcept { return pilfer::capi::call(advise, arg); };
         } else {
             options->values.advice = nullptr;
         }

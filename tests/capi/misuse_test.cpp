@@ -5,6 +5,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <climits>
 #include <cstdint>
 #include <fstream>
@@ -472,6 +473,14 @@ struct thrower {
 };
 void throws(void*) { throw std::runtime_error("x"); }
 void* throws_value(void*) { throw std::runtime_error("x"); }
+void throws_of_thread(unsigned, void*) { throw std::runtime_error("x"); }
+unsigned throws_number(void*) { throw std::runtime_error("x"); }
+/// A pool asks for advice only while it works.
+void works_on(void*) {
+    for (;;) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+}
 void* throws_following(void*, void*) { throw std::runtime_error("x"); }
 void throws_piece(std::size_t, std::size_t, void*) { throw std::runtime_error("x"); }
 int throws_made(void*, void**) { throw std::runtime_error("x"); }
@@ -588,6 +597,20 @@ INSTANTIATE_TEST_SUITE_P(
                     pilfer_channel* c = nullptr;
                     return wait_for_the_end(pilfer_channel_new(&c, 1) + pilfer_channel_send(c, nullptr) +
                                             pilfer_on_channel(nullptr, c, throws_taken, nullptr, nullptr));
+                }},
+        thrower{"on_start",
+                [] {
+                    const c_options o;
+                    pilfer_pool* p = nullptr;
+                    return pilfer_options_on_start(o.handle(), throws_of_thread, nullptr) +
+                           pilfer_pool_new(&p, o.handle());
+                }},
+        thrower{"advice",
+                [] {
+                    const c_options o;
+                    pilfer_pool* p = nullptr;
+                    return pilfer_options_set_advice(o.handle(), throws_number, nullptr) +
+                           pilfer_pool_new(&p, o.handle()) + pilfer_pool_run(p, works_on, nullptr);
                 }},
         thrower{"future",
                 [] {
