@@ -1,9 +1,11 @@
 // join, scopes, async and pool::run call the library's functions, also when the functors' namespace has
 // greedy templates of the same names.
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <stdexcept>
+#include <thread>
 #include <tuple>
 
 #include "support/harness.hpp"
@@ -11,13 +13,20 @@
 
 namespace greedy {
 
-/// A result type of the same namespace.
+/// A result type of the same namespace. Its address is known to std::addressof alone.
 struct number {
     int value;
+    void operator&() const = delete;
 };
 struct give {
     int value;
     number operator()() const { return {value}; }
+    void operator&() const = delete;
+};
+struct set_event {
+    pilfer::event* done;
+    void operator()() const { done->set(); }
+    void operator&() const = delete;
 };
 // More specialised than the library's templates, so that these would win even if the greedy ones lose.
 number invoke_regular(give&) = delete;
@@ -68,12 +77,14 @@ TEST_P(join_adl, join) {
     greedy::number n{7};
     greedy::give_large large{};
     large.values[63] = 3;
-    const auto all = pool.run(
-        [&] { return pilfer::join(greedy::give{1}, greedy::give{2}, large, greedy::give_reference{&n}); });
+    const auto all = pool.run([&] {
+        return pilfer::join(greedy::give{1}, greedy::give{2}, large,
+                            greedy::give_reference{std::addressof(n)});
+    });
     EXPECT_EQ(std::get<0>(all).value, 1);
     EXPECT_EQ(std::get<1>(all).value, 2);
     EXPECT_EQ(std::get<2>(all).value, 3);
-    EXPECT_EQ(&std::get<3>(all), &n);
+    EXPECT_EQ(std::addressof(std::get<3>(all)), std::addressof(n));
 }
 
 TEST_P(join_adl, join_that_throws) {
@@ -89,6 +100,19 @@ TEST_P(join_adl, run_and_async) {
     EXPECT_EQ(pool.run(greedy::give{4}).value, 4);
     EXPECT_EQ(pool.async(greedy::give{5}).get().value, 5);
     EXPECT_EQ(pool.run([] { return pilfer::async(greedy::give{6}).take().value; }), 6);
+}
+
+TEST_P(join_adl, timers_and_subscriptions) {
+    pilfer::pool pool(with_workers());
+    pilfer::event first;
+    pilfer::event second;
+    pilfer::subscription linked = pilfer::on(pool, first, greedy::set_event{&second});
+    (void)pilfer::after(pool, std::chrono::milliseconds(0), greedy::set_event{&first});
+    second.wait();
+    (void)linked.cancel();
+    while (!linked.over()) {
+        std::this_thread::yield();
+    }
 }
 
 TEST_P(join_adl, scope) {

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -115,9 +116,9 @@ private:
                           "a type that travels between ranks is trivially copyable or has a function "
                           "serialize(pilfer::cluster::archive&, T&) beside it");
             if (m_reading) {
-                read(&value, sizeof(T));
+                read(std::addressof(value), sizeof(T));
             } else {
-                write(&value, sizeof(T));
+                write(std::addressof(value), sizeof(T));
             }
         }
     }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <memory>
 #include <type_traits>
 #include <typeinfo>
 
@@ -52,12 +53,12 @@ public:
 private:
     [[nodiscard]] static std::uint64_t bits_of(T value) noexcept {
         std::uint64_t bits = 0;
-        std::memcpy(&bits, &value, sizeof value);
+        std::memcpy(&bits, std::addressof(value), sizeof value);
         return bits;
     }
     [[nodiscard]] static T value_of(std::uint64_t bits) noexcept {
         T value;
-        std::memcpy(&value, &bits, sizeof value);
+        std::memcpy(std::addressof(value), &bits, sizeof value);
         return value;
     }
     [[nodiscard]] bool is_better(std::uint64_t a, std::uint64_t b) const noexcept override {

@@ -55,10 +55,11 @@ public:
     void fill(F& f) noexcept {
         PILFER_TRY {
             if constexpr (std::is_reference_v<T>) {
-                ::new (static_cast<void*>(&m_value)) stored(std::addressof(detail::invoke_regular(f)));
+                ::new (static_cast<void*>(std::addressof(m_value)))
+                    stored(std::addressof(detail::invoke_regular(f)));
             } else {
                 // A prvalue: results that cannot move are built in place.
-                ::new (static_cast<void*>(&m_value)) stored(detail::invoke_regular(f));
+                ::new (static_cast<void*>(std::addressof(m_value))) stored(detail::invoke_regular(f));
             }
             m_failed = false;
         }
@@ -79,7 +80,7 @@ public:
             const san::hidden_order count_of_the_runtime;
             std::destroy_at(&m_error);
         } else {
-            std::destroy_at(&m_value);
+            std::destroy_at(std::addressof(m_value));
         }
     }
     [[nodiscard]] T take() {

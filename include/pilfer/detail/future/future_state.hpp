@@ -215,7 +215,7 @@ public:
 private:
     ~async_task() override {
         if (!this->is_done()) { // the pool never accepted it
-            std::destroy_at(&m_function);
+            std::destroy_at(std::addressof(m_function));
         }
     }
     // The function is destroyed with the execution, not with the last handle. So a thread that sees the
@@ -225,16 +225,16 @@ private:
         const race::running here(m_strand, nullptr);
         auto fill = [this] { this->m_outcome.fill(m_function); };
         race::in_own_frame(fill);
-        std::destroy_at(&m_function);
+        std::destroy_at(std::addressof(m_function));
         race::release_first(this);
 #else
         this->m_outcome.fill(m_function);
-        std::destroy_at(&m_function);
+        std::destroy_at(std::addressof(m_function));
 #endif
     }
     void break_promise() noexcept override {
         this->m_outcome.fail(detail::dropped_error());
-        std::destroy_at(&m_function);
+        std::destroy_at(std::addressof(m_function));
     }
     union {
         F m_function;
@@ -329,7 +329,7 @@ private:
     /// Drops the function and the reference with the execution: in a long chain no end of a task causes that
     /// of the next.
     void leave() noexcept {
-        std::destroy_at(&m_function);
+        std::destroy_at(std::addressof(m_function));
         if (m_source != nullptr) {
             m_source->release();
         }

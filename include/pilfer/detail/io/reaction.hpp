@@ -113,7 +113,7 @@ public:
             return true;
         }
     }
-    void end() noexcept { std::destroy_at(&m_function); }
+    void end() noexcept { std::destroy_at(std::addressof(m_function)); }
 
 private:
     union {

@@ -96,7 +96,7 @@ private:
             return true;
         }
     }
-    void end_function() noexcept override { std::destroy_at(&m_function); }
+    void end_function() noexcept override { std::destroy_at(std::addressof(m_function)); }
     union {
         F m_function;
     };
