@@ -92,6 +92,23 @@ TEST_P(coroutine_tasks, results_of_every_kind_by_every_entry) {
     EXPECT_EQ(pilfer::async(give(9)).get(), 9);
 }
 
+struct throws_at_its_end {
+    throws_at_its_end() = default;
+    throws_at_its_end(const throws_at_its_end&) = delete;
+    throws_at_its_end& operator=(const throws_at_its_end&) = delete;
+    ~throws_at_its_end() noexcept(false) { throw std::runtime_error("x"); }
+};
+
+TEST_F(coroutines, an_exception_after_the_result_replaces_it) {
+    const auto value = std::make_shared<int>(0);
+    const auto returns = [](std::shared_ptr<int> v) -> pilfer::task<std::shared_ptr<int>> {
+        const throws_at_its_end last;
+        co_return v;
+    };
+    EXPECT_THROW((void)pilfer::sync_wait(returns(value)), std::runtime_error);
+    EXPECT_EQ(value.use_count(), 1);
+}
+
 TEST_F(coroutines, a_task_that_never_begins_destroys_its_parameters) {
     std::atomic<int> alive = 0;
     bool ran = false;

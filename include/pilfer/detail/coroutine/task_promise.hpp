@@ -57,6 +57,9 @@ public:
         }
     }
     void unhandled_exception() noexcept {
+        if (m_filled) { // a destructor has thrown after `co_return`
+            m_outcome.discard();
+        }
         m_outcome.fail(detail::caught_error());
         m_filled = true;
     }
