@@ -48,7 +48,7 @@ patterns = re.search(r"for pattern in \(([^)]*)\)", recipe).group(1).replace('"'
 for pattern in patterns:
     expect(any(source.glob(pattern)), f"conanfile.py exports {pattern}, which is not there")
 
-# What the recipe exports can be configured without the rest, as the main project, with all optional packages of this machine.
+# The exported files can be configured alone, as the main project, with all optional packages of this machine.
 with tempfile.TemporaryDirectory() as folder:
     for pattern in patterns:
         for path in source.glob(pattern):
