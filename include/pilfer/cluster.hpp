@@ -50,8 +50,8 @@ struct rank_stats {
 /// Runs both tasks, and returns both results as a pair; void gives std::monostate. An idle rank may take the
 /// second task; then the calling task is suspended until the result has come. Without other ranks it is
 /// pilfer::join. Throws remote_error if a task throws, after both have ended. If the first task throws or the
-/// caller is cancelled, the second one is dropped, or cancelled if a rank runs it; by a job queue it runs to
-/// its end. Source: lifelines (Saraswat and others, "Lifeline-based global load balancing", PPoPP 2011).
+/// caller is cancelled, the second one is dropped, or cancelled if a rank runs it. Source: lifelines
+/// (Saraswat and others, "Lifeline-based global load balancing", PPoPP 2011).
 template <class A, class B>
 PILFER_ALWAYS_INLINE auto join(const A& a, const B& b) {
     return detail::fork_branches(

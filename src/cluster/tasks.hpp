@@ -59,17 +59,19 @@ inline void serialize(cluster::archive& a, consent& c) { a(c.refusal, c.session,
 /// A worker's question in a run. Without news: for its end.
 struct call {
     std::uint64_t run = 0;
-    std::uint64_t version = 0;                  ///< of the bounds that it has heard of
-    std::vector<std::vector<std::byte>> news{}; ///< messages: better bounds, and parts of a journal
+    std::uint64_t version = 0;                  ///< of the run's news that it has heard of
+    std::uint64_t drops = 0;                    ///< how many drops are among these
+    std::vector<std::vector<std::byte>> news{}; ///< messages: better bounds, parts of a journal, and drops
 };
-inline void serialize(cluster::archive& a, call& c) { a(c.run, c.version, c.news); }
-/// The coordinator's answer: better bounds, or the end with the last ones.
+inline void serialize(cluster::archive& a, call& c) { a(c.run, c.version, c.drops, c.news); }
+/// The coordinator's answer: better bounds and more drops, or the end with the last bounds.
 struct reply {
     std::uint64_t version = 0;
     std::vector<std::byte> bounds{}; ///< a message
+    std::vector<std::byte> drops{};  ///< a message
     std::vector<std::byte> end{};    ///< a message; empty: the run goes on
 };
-inline void serialize(cluster::archive& a, reply& r) { a(r.version, r.bounds, r.end); }
+inline void serialize(cluster::archive& a, reply& r) { a(r.version, r.bounds, r.drops, r.end); }
 
 [[nodiscard]] program_facts facts_of_program();
 /// The differences of `there`, in words; empty if there are none.

@@ -25,7 +25,7 @@ struct parcel {
 /// The result of a parcel, or of the whole run.
 struct parcel_result {
     std::uint64_t ticket = 0; ///< of the parcel; else the number of a bound or of a part
-    std::uint32_t rank = 0;   ///< where it failed; else 0
+    std::uint32_t rank = 0;   ///< where it failed; in a drop by a job queue its submitter; else 0
     std::uint8_t failed = 0;
     std::vector<std::byte> bytes{}; ///< the result, or the text of the error
 
@@ -66,7 +66,7 @@ struct wire_limits {
 
 inline constexpr std::uint32_t wire_magic = 0x7066'6c72;
 /// Changes with every change of the messages, or of what an archive writes.
-inline constexpr std::uint16_t wire_version = 3;
+inline constexpr std::uint16_t wire_version = 4;
 
 [[nodiscard]] std::vector<std::byte> encode(const message& m);
 /// A pure function. Throws archive_error, with what is wrong, and std::bad_alloc only for messages that are

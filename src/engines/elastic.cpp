@@ -8,6 +8,8 @@
 #include <random>
 #include <string>
 #include <string_view>
+#include <tuple>
+#include <utility>
 
 #include <pilfer/cluster/error.hpp>
 #include <pilfer/detail/cluster/bound_word.hpp>
@@ -69,11 +71,11 @@ template <class T>
     }
     return encode(m);
 }
-/// Throws archive_error unless it is a message with bounds.
-[[nodiscard]] std::vector<parcel_result> decode_bounds(std::span<const std::byte> bytes) {
+/// The results in a message of this kind. Throws archive_error for another one.
+[[nodiscard]] std::vector<parcel_result> results_of(message_kind kind, std::span<const std::byte> bytes) {
     message m = decode_here(bytes);
-    if (m.kind != message_kind::bounds) {
-        throw archive_error("another message than bounds");
+    if (m.kind != kind) {
+        throw archive_error("news of another kind");
     }
     return std::move(m.results);
 }
@@ -245,7 +247,10 @@ void elastic::answer(const job_event& e) {
     } else if (c.run < m_ends.size()) {
         m_control->ack(e.job, m_ends[c.run]);
     } else if (c.run == m_ends.size() && c.version < m_told) {
-        m_control->ack(e.job, bytes_of(reply{.version = m_told, .bounds = encoded_bounds()}));
+        if (c.drops > m_told_drops) {
+            throw archive_error("more drops than a process can have heard of");
+        }
+        m_control->ack(e.job, news_since(c.drops));
     } else if (c.run == m_ends.size()) { // this run; or the next one, while this process has not begun it
         m_callers.push_back(e.job);
     } else {
@@ -260,13 +265,17 @@ void elastic::heed(const call& c) {
     }
     for (const std::vector<std::byte>& bytes : c.news) {
         message m = decode_here(bytes);
-        if (m.kind != message_kind::bounds && m.kind != message_kind::parts) {
-            throw archive_error("other news than bounds and parts of a journal");
+        if (m.kind != message_kind::bounds && m.kind != message_kind::parts && m.kind != message_kind::drop) {
+            throw archive_error("other news than bounds, parts of a journal and drops");
+        }
+        if (c.run != m_ends.size()) {
+            continue;
+        }
+        if (m.kind == message_kind::drop) {
+            drop(m.results);
+            continue;
         }
         for (parcel_result& r : m.results) {
-            if (c.run != m_ends.size()) {
-                continue;
-            }
             if (m.kind == message_kind::bounds) {
                 m_work->learn_bound(r);
                 ++m_version;
@@ -277,9 +286,47 @@ void elastic::heed(const call& c) {
     }
 }
 
-/// Worker: asks for better bounds, and for the end of the run.
+/// Worker: asks for better bounds, more drops, and the end of the run.
 void elastic::ask() {
-    m_call = m_queue->submit(m_session + "calls", bytes_of(call{.run = m_run, .version = m_version}));
+    const call c{.run = m_run, .version = m_version, .drops = m_unwanted.size()};
+    m_call = m_queue->submit(m_session + "calls", bytes_of(c));
+}
+
+/// Ends tasks whose results are not wanted any longer: at once, or when they come here.
+void elastic::drop(const std::vector<parcel_result>& drops) {
+    for (const parcel_result& d : drops) {
+        const task_name task{d.rank, d.ticket};
+        if (!m_unwanted.insert(task).second) {
+            continue;
+        }
+        if (m_control != nullptr) {
+            m_drops.push_back(task);
+            ++m_version;
+        }
+        for (const auto& [number, v] : m_visits) {
+            if (v.task == task) {
+                m_work->drop(guest, number);
+            }
+        }
+    }
+}
+
+/// The end of the run. Tasks that are left over were of processes that have died.
+void elastic::end(std::vector<std::byte> bytes) {
+    m_end = std::move(bytes);
+    m_has_end = true;
+    for (const auto& [number, v] : m_visits) {
+        m_work->drop(guest, number);
+    }
+}
+
+/// Coordinator: the answer to a worker that has heard of so many drops.
+std::vector<std::byte> elastic::news_since(std::uint64_t drops) const {
+    message m{.kind = message_kind::drop};
+    for (std::uint64_t i = drops; i < m_told_drops; ++i) {
+        m.results.push_back({.ticket = m_drops[i].second, .rank = m_drops[i].first});
+    }
+    return bytes_of(reply{.version = m_told, .bounds = encoded_bounds(), .drops = encode(m)});
 }
 
 /// Coordinator: answers all workers that wait.
@@ -289,25 +336,32 @@ void elastic::tell(const std::vector<std::byte>& bytes) {
     }
 }
 
-/// Passes on results, and before them the bounds and parts that their tasks have found: a run must not end
-/// without these. True if something has moved.
+/// Passes on drops, and results, and before them the bounds and parts that their tasks have found: a run must
+/// not end without these. True if something has moved.
 bool elastic::share(rank_work& work) {
     if (m_report != 0 && !m_has_end) {
         return false; // the next results wait, too
     }
     std::vector<local_work::finished> fresh = work.take_finished(); // before what they have found
     const message bounds{.kind = message_kind::bounds, .results = work.take_bounds()};
+    std::vector<parcel_result> unwanted = work.take_unwanted();
+    for (parcel_result& d : unwanted) {
+        d.rank = m_rank;
+    }
+    const message drops{.kind = message_kind::drop, .results = std::move(unwanted)};
     if (m_has_end) {
         // Bounds and parts of tasks that are left over are of no use.
     } else if (m_control != nullptr) {
         m_version += bounds.results.empty() ? 0 : 1;
+        drop(drops.results);
         if (std::exchange(m_told, m_version) != m_version) {
-            tell(bytes_of(reply{.version = m_version, .bounds = encoded_bounds()}));
+            const std::uint64_t heard = std::exchange(m_told_drops, m_drops.size());
+            tell(news_since(heard));
         }
     } else {
         const message parts{.kind = message_kind::parts, .results = work.take_parts()};
         call c{.run = m_run};
-        for (const message* m : {&bounds, &parts}) {
+        for (const message* m : {&bounds, &parts, &drops}) {
             if (!m->results.empty()) {
                 c.news.push_back(encode(*m));
             }
@@ -363,7 +417,7 @@ parcel_result elastic::end_of(const std::vector<std::byte>& bytes, const cluster
                                       "same order");
     }
     // The bounds of the coordinator, also where a task whose result was not used has found another one.
-    const std::vector<parcel_result> bounds = decode_bounds(last.bounds);
+    const std::vector<parcel_result> bounds = results_of(message_kind::bounds, last.bounds);
     for (bound_word* b : cluster_bounds()) {
         b->reset();
     }
@@ -409,7 +463,9 @@ parcel_result elastic::run(pool& p, cluster_task& type, std::function<void(archi
 
 parcel_result elastic::run(rank_work& work, cluster_task& type, std::function<void(archive&)> root) {
     m_has_end = false;
-    m_version = m_told = m_report = 0;
+    m_version = m_told = m_report = m_told_drops = 0;
+    m_drops.clear();
+    m_unwanted.clear();
     m_held.clear();
     m_old_answers = m_queue->answers();
     m_jobs = m_session + std::to_string(m_run);
@@ -423,10 +479,10 @@ parcel_result elastic::run(rank_work& work, cluster_task& type, std::function<vo
         const std::uint32_t seen = work.events();
         const bool moved = step(work);
         if (m_control != nullptr && !m_has_end && work.is_root_done()) {
-            m_has_end = true;
-            m_end = encoded_end(type, work.root());
+            end(encoded_end(type, work.root()));
             m_ends.push_back(m_end);
-            m_version = m_told = 0; // who asks from now on is in the next run, which has no bounds yet
+            // A process that asks from now on is in the next run, which has no news yet.
+            m_version = m_told = m_told_drops = 0;
             tell(m_end);
         }
         // Jobs of workers that have died may still be here. They end first.
@@ -475,7 +531,9 @@ bool elastic::step(rank_work& work) {
         const std::uint32_t origin = p.origin;
         const std::uint64_t ticket = p.ticket;
         ++m_stats.tasks_out;
-        p.origin = 0;
+        if (origin == guest) {
+            std::tie(p.origin, p.ticket) = m_visits.at(ticket).task;
+        }
         submit(origin, ticket, encode({.kind = message_kind::give, .parcels = std::move(one)}));
         moved = true;
     }
@@ -512,12 +570,16 @@ void elastic::handle(rank_work& work, job_event&& e) {
                 throw archive_error("not one task");
             }
             parcel& p = m.parcels.front();
-            m_visits.emplace(++m_last_visit, e.job);
+            const task_name task{p.origin, p.ticket};
+            m_visits.emplace(++m_last_visit, visit{e.job, task});
             m_queue->extend(e.job); // its submitter may put another one into the queue
             p.origin = guest;
             p.ticket = m_last_visit;
             ++m_stats.thefts;
             ++m_stats.tasks_in;
+            if (m_has_end || m_unwanted.contains(task)) {
+                work.drop(guest, m_last_visit); // start() ends it
+            }
             work.start(std::move(p));
         } catch (const archive_error&) {
             m_queue->fail(e.job);
@@ -531,13 +593,13 @@ void elastic::handle(rank_work& work, job_event&& e) {
         if (e.what == job_event::kind::done) {
             const auto r = read_as<reply>(e.content);
             if (!r.end.empty()) {
-                m_end = std::move(e.content);
-                m_has_end = true;
+                end(std::move(e.content));
                 return;
             }
-            for (const parcel_result& b : decode_bounds(r.bounds)) {
+            for (const parcel_result& b : results_of(message_kind::bounds, r.bounds)) {
                 work.learn_bound(b);
             }
+            drop(results_of(message_kind::drop, r.drops));
             m_version = r.version;
             ask();
         }
@@ -605,7 +667,7 @@ void elastic::finish(local_work::finished&& f) {
     if (at == m_visits.end()) {
         throw balance_error("the result of a job that is not here");
     }
-    const std::uint64_t job = at->second;
+    const std::uint64_t job = at->second.job;
     m_visits.erase(at);
     const std::vector<std::byte> bytes =
         encode({.kind = message_kind::results, .results = {std::move(f.result)}});
@@ -617,8 +679,8 @@ void elastic::finish(local_work::finished&& f) {
 /// Each second: says that this process lives, and looks who does not.
 void elastic::watch() {
     const bool sends = m_queue->is_sending();
-    for (const auto& [ticket, job] : m_visits) {
-        m_queue->extend(job);
+    for (const auto& [number, v] : m_visits) {
+        m_queue->extend(v.job);
     }
     check(*m_queue);
     if (m_control != nullptr) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -44,6 +45,13 @@ public:
     [[nodiscard]] parcel_result run(pool& p, cluster_task& type, std::function<void(cluster::archive&)> root);
 
 private:
+    /// A task in a run: the process that submitted it first, and its ticket there. Copies have the same name.
+    using task_name = std::pair<std::uint32_t, std::uint64_t>;
+    /// A task of another process, or of this one, that came as a job.
+    struct visit {
+        std::uint64_t job;
+        task_name task;
+    };
     /// A task of this process, or of a visit, that is in the queue.
     struct shipment {
         std::uint32_t origin;
@@ -59,6 +67,9 @@ private:
     void answer(const job_event& call);
     void heed(const call& c);
     void ask();
+    void drop(const std::vector<parcel_result>& drops);
+    void end(std::vector<std::byte> bytes);
+    [[nodiscard]] std::vector<std::byte> news_since(std::uint64_t drops) const;
     void tell(const std::vector<std::byte>& bytes);
     bool share(rank_work& work);
     void serve_control();
@@ -88,14 +99,17 @@ private:
     std::vector<std::vector<std::byte>> m_ends; // of all runs, for workers that come late
     std::vector<std::uint64_t> m_callers;       // jobs of workers that wait for the end of a run
     std::uint64_t m_asked = 0;                  // when a worker asked something
-    std::uint64_t m_told = 0;                   // version of the bounds that all callers have
+    std::uint64_t m_told = 0;                   // version of the news that all callers have
+    std::vector<task_name> m_drops;             // of the run, in the order of the answers
+    std::uint64_t m_told_drops = 0;             // that all callers have
 
     // Of a run.
     std::uint64_t m_run = 0;
     std::string m_jobs; // its queue
     std::uint64_t m_call = 0;
     rank_work* m_work = nullptr;
-    std::uint64_t m_version = 0;              // of the bounds
+    std::uint64_t m_version = 0;              // of the news: bounds and drops
+    std::set<task_name> m_unwanted;           // drops that this process has heard of
     std::uint64_t m_report = 0;               // worker: a job with news that has not ended; 0: none
     std::vector<local_work::finished> m_held; // results that wait for that
     std::vector<std::byte> m_end;
@@ -103,7 +117,7 @@ private:
     std::uint64_t m_next_watch = 0;
     std::uint64_t m_old_answers = 0; // of the server, before this run; one more may have been under way
     std::uint64_t m_last_visit = 0;
-    std::unordered_map<std::uint64_t, std::uint64_t> m_visits; // jobs of others that are here
+    std::unordered_map<std::uint64_t, visit> m_visits; // by their numbers
     std::uint64_t m_last_shipment = 0;
     std::unordered_map<std::uint64_t, shipment> m_shipments;
     std::unordered_map<std::uint64_t, std::uint64_t> m_by_job; // shipments, by the number of each job

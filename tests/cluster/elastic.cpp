@@ -11,6 +11,9 @@
 #include <thread>
 #include <vector>
 
+#include <unistd.h>
+
+#include <pilfer/blocking.hpp>
 #include <pilfer/cancel.hpp>
 #include <pilfer/cluster.hpp>
 #include <pilfer/timer.hpp>
@@ -179,16 +182,18 @@ struct finder {
 void serialize(cluster::archive& a, finder& f) { a(f.file, f.value); }
 PILFER_CLUSTER_TASK(finder);
 
-/// Goes on until the file `folder`/go is there, also after the end of its run, and then offers a value. Its
-/// worker is free meanwhile.
+/// Goes on until the file `folder`/go is there, also if it is cancelled, and then offers a value. Its worker
+/// is free meanwhile.
 struct leftover {
     std::string folder;
     long operator()() const {
         std::ofstream(folder + "/begun") << 'x';
-        while (!fs::exists(folder + "/go") && !pilfer::cancelled()) {
-            pilfer::sleep_for(std::chrono::milliseconds(1));
-        }
-        smallest.improve(5);
+        pilfer::blocking([this] {
+            while (!fs::exists(folder + "/go") && fs::exists(folder)) {
+                std::this_thread::sleep_for(std::chrono::milliseconds(1));
+            }
+            smallest.improve(5);
+        });
         return 1;
     }
 };
@@ -205,6 +210,65 @@ struct outlived {
 };
 void serialize(cluster::archive& a, outlived& o) { a(o.folder); }
 PILFER_CLUSTER_TASK(outlived);
+
+/// A tree whose leaves end only if they are cancelled, after the file `folder`/fail is there. Files have the
+/// number of the process that runs a part of it.
+struct endless {
+    std::string folder;
+    int depth;
+    long operator()() const {
+        const std::string process = std::to_string(getpid());
+        if (depth != 0) {
+            std::ofstream(folder + "/depth-" + std::to_string(depth) + "-" + process) << 'x';
+            auto [a, b] = cluster::join(endless{folder, depth - 1}, endless{folder, depth - 1});
+            return a + b;
+        }
+        std::ofstream(folder + "/begun-" + process) << 'x';
+        try {
+            (void)until_there{folder + "/fail"}(); // meanwhile another process takes the next leaf
+            for (;;) { // the worker is free: a task that has to pass the cancellation on may need it
+                pilfer::sleep_for(std::chrono::milliseconds(1));
+            }
+        } catch (const pilfer::stopped&) {
+            std::ofstream(folder + "/cancelled-" + process) << 'x';
+            throw;
+        }
+    }
+};
+void serialize(cluster::archive& a, endless& e) { a(e.folder, e.depth); }
+PILFER_CLUSTER_TASK(endless);
+
+/// Fails once the file is there.
+struct failing {
+    std::string file;
+    long operator()() const {
+        (void)until_there{file}();
+        throw std::runtime_error("the first branch fails");
+    }
+};
+[[maybe_unused]] void serialize(cluster::archive& a, failing& f) { a(f.file); }
+PILFER_CLUSTER_TASK(failing);
+
+struct fails_beside_endless {
+    std::string folder;
+    long operator()() const {
+        auto [a, b] = cluster::join(failing{folder + "/fail"}, endless{folder, 2});
+        return a + b;
+    }
+};
+void serialize(cluster::archive& a, fails_beside_endless& f) { a(f.folder); }
+PILFER_CLUSTER_TASK(fails_beside_endless);
+
+/// A run that fails, and another one.
+void cancelling(cluster::session& s, const std::string& folder) {
+    std::string error;
+    try {
+        (void)s.run(fails_beside_endless{folder});
+    } catch (const cluster::remote_error& e) {
+        error = e.what();
+    }
+    std::printf("%s %ld\n", error.c_str(), s.run(fib{10}));
+}
 
 /// A run whose task outlives it, and another one.
 void next_run(cluster::session& s, const std::string& folder) {
@@ -244,6 +308,8 @@ int mode(cluster::session& s, const std::string& name, const std::string& argume
         s.rank() == 0 ? (void)s.run(fib{2}) : (void)s.run(thrower{0, 0});
     } else if (name == "bounds") {
         bounds(s, argument);
+    } else if (name == "cancelling") {
+        cancelling(s, argument);
     } else if (name == "next_run") {
         next_run(s, argument);
     } else if (name == "journal") {

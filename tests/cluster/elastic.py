@@ -69,8 +69,9 @@ class Connection:
 
     def end_of_job(self):
         """Waits for the end of the job. The packet's type, 13 for a result and 14 for a failure, and the result."""
+        until = time.monotonic() + LIMIT  # its worker may go on saying that it works on it
         while (packet := self.receive())[0] not in (13, 14):
-            pass
+            expect(time.monotonic() < until, "a job does not end")
         return packet[0], packet[1].partition(b"\0")[2]
 
     def end_of_run(self, calls, run):
@@ -98,19 +99,27 @@ class Connection:
 
 
 # Kinds of messages.
-RESULTS, BOUNDS, PARTS = 2, 5, 6
+RESULTS, BOUNDS, PARTS, DROPS = 2, 5, 6, 7
 HEAD = "<IHBBIQQ"  # magic number, version, kind, flag, type of a task, number of tasks and of results
 RESULT = "<QIBQQ"  # ticket, rank, whether it failed, size, a value of 8 bytes
+DROP = "<QIBQ"  # the same without a value
+TASK = "<IHBBIQIIQ"  # a message with one task: after the number of tasks its rank, type and ticket
 
 
 def message_with(kind, ticket, value):
     """A message with one result, or what has the form of one."""
-    return struct.pack(HEAD, 0x70666c72, 3, kind, 0, 0, 0, 1) + struct.pack(RESULT, ticket, 0, 0, 8, value)
+    return struct.pack(HEAD, 0x70666c72, 4, kind, 0, 0, 0, 1) + struct.pack(RESULT, ticket, 0, 0, 8, value)
+
+
+def name_of(task):
+    """Of a job: the ticket and the rank of its first submitter."""
+    *_, rank, _, ticket = struct.unpack_from(TASK, task)
+    return ticket, rank
 
 
 def call(run, *news, version=0):
     """What a worker asks the coordinator, or tells it."""
-    return struct.pack("<QQQ", run, version, len(news)) + b"".join(struct.pack("<Q", len(n)) + n for n in news)
+    return struct.pack("<QQQQ", run, version, 0, len(news)) + b"".join(struct.pack("<Q", len(n)) + n for n in news)
 
 
 class Answer:
@@ -126,6 +135,8 @@ class Answer:
         self.is_end = messages[-1] != b""
         head, item = struct.calcsize(HEAD), struct.calcsize(RESULT)
         self.bounds = [struct.unpack(RESULT, messages[0][i:i + item])[4] for i in range(head, len(messages[0]), item)]
+        drop = struct.calcsize(DROP)
+        self.drops = [struct.unpack(DROP, messages[1][i:i + drop])[:2] for i in range(head, len(messages[1]), drop)]
 
 
 class Server:
@@ -150,8 +161,15 @@ class Server:
         self.process.kill()
         self.process.wait()
 
+    def jobs(self):
+        """The name and the number of jobs of each queue."""
+        return {name: jobs for name, (jobs, _) in self.status().items()}
+
     def queues(self):
         """The name and the number of workers of each queue."""
+        return {name: workers for name, (_, workers) in self.status().items()}
+
+    def status(self):
         with socket.create_connection(("127.0.0.1", self.port)) as s:
             s.sendall(b"status\n")
             text = b""
@@ -160,7 +178,7 @@ class Server:
                 expect(more != b"", "gearmand has closed the connection")
                 text += more
         rows = [line.rsplit("\t", 3) for line in text.decode().splitlines()[:-1]]
-        return {row[0]: int(row[3]) for row in rows}
+        return {row[0]: (int(row[1]), int(row[3])) for row in rows}
 
     def names_of_runs(self):
         return [name for name in self.queues() if name.startswith("pilfer/pilfer/runs/")]
@@ -482,6 +500,57 @@ class Tests:
         for process in [self.coordinator("bounds", self.folder), *workers]:
             expect(process.end() == 0 and process.out == f"997 100 {second}\n", "another bound")
 
+    def files(self, begin):
+        """What follows that begin in the names of files."""
+        return {name.removeprefix(begin) for name in os.listdir(self.folder) if name.startswith(begin)}
+
+    def cancelling(self):
+        """A branch whose sibling has failed is cancelled on the worker that runs it, and with it what another worker runs for it."""
+        workers = [self.worker("cancelling", self.folder) for _ in range(2)]
+        self.server.wait_for_workers(2)
+        coordinator = self.coordinator("cancelling", self.folder)
+        wait_for("the branch on both workers", lambda: len(self.files("begun-")) == 2)
+        make_file(f"{self.folder}/fail")
+        for process in (coordinator, *workers):
+            expect(process.end() == 0 and process.out == "the first branch fails 55\n", "another error")
+        expect(self.files("cancelled-") == self.files("begun-"), "a branch has ended without being cancelled")
+
+    def cancelling_early(self):
+        """A branch whose sibling has failed never begins if no worker has it yet."""
+        coordinator = self.coordinator("cancelling", self.folder)
+        wait_for("the branch in the queue", lambda: any(name.endswith("/0") and jobs for name, jobs in self.server.jobs().items()))
+        make_file(f"{self.folder}/fail")
+        expect(coordinator.end() == 0 and coordinator.out == "the first branch fails 55\n", "another error")
+        expect(self.files("begun-") == set(), "the branch has begun")
+
+    def cancelling_late(self):
+        """A worker that comes after a branch was given up hears of it, and the join waits for the worker that has the branch."""
+        coordinator = self.coordinator("cancelling", self.folder)
+        wait_for("the run", lambda: any(name.endswith("/0") for name in self.server.queues()))
+        jobs = next(name for name in self.server.queues() if name.endswith("/0"))
+        with Connection(self.server.port) as worker, Connection(self.server.port) as late, Connection(self.server.port) as later:
+            handle, task = worker.fetch(jobs)
+            make_file(f"{self.folder}/fail")
+            for connection in (late, later):
+                connection.submit(jobs[:-1] + "calls", call(0))
+                answer = Answer(connection.end_of_job()[1])
+                expect(not answer.is_end and answer.drops == [name_of(task)], f"the drops {answer.drops}")
+            worker.send(13, handle, message_with(RESULTS, 0, 1))
+            expect(coordinator.end() == 0 and coordinator.out == "the first branch fails 55\n", "another error")
+
+    def cancelling_left_over(self):
+        """The end of a run cancels what other workers run for one that was killed."""
+        workers = [self.worker("cancelling", self.folder) for _ in range(3)]
+        self.server.wait_for_workers(3)
+        coordinator = self.coordinator("cancelling", self.folder)
+        wait_for("the branch on all workers", lambda: len(self.files("begun-")) == 3)
+        (parent,) = (w for w in workers if self.files("depth-2-") == {str(w.process.pid)})
+        parent.kill()
+        parent.end()
+        make_file(f"{self.folder}/fail")
+        for process in (coordinator, *(w for w in workers if w is not parent)):
+            expect(process.end() == 0 and process.out == "the first branch fails 55\n", "another error")
+
     def next_run(self):
         """A process that asks for the next run gets no bound of the last one, while a task that is left over keeps the coordinator there."""
         coordinator = self.coordinator("next_run", self.folder, PILFER_CLUSTER_SILENCE="60")
@@ -498,6 +567,7 @@ class Tests:
             expect(other.end_of_run(calls, 0).bounds == [20], "another end of the first run")
             late.submit(calls, call(1))
             other.end_of_run(calls, 0)  # so the coordinator has seen what was asked before
+            expect(self.server.submit(jobs, task) == 13, "a copy that came after the end was not dropped")
             make_file(f"{self.folder}/go")
             values = Answer(late.end_of_job()[1]).bounds
             expect(values == [50], f"the second run has the bounds {values}")
@@ -563,7 +633,7 @@ class Tests:
             for content in (b"", b"x", b"\xff" * 100):
                 expect(self.server.submit(queue, content) == 14, f"{content} was not refused by {queue}")
         # News in good order, but of a journal that is not written, of a bound that is not there, and of a run to come.
-        for run, kind, number in ((0, PARTS, 0), (0, BOUNDS, 9), (7, BOUNDS, 0)):
+        for run, kind, number in ((0, PARTS, 0), (0, BOUNDS, 9), (0, DROPS, 0), (7, BOUNDS, 0)):
             news = call(run, message_with(kind, number, 5))
             expect(self.server.submit(calls, news) == 14, f"news {run, kind, number} were not refused")
         expect(self.server.submit(calls, call(0, message_with(BOUNDS, 0, 5))) == 13, "good news were refused")
