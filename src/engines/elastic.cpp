@@ -144,8 +144,10 @@ elastic::~elastic() {
             m_control->serve(m_prefix + "hello", false);
         }
         m_control->serve(m_session + "calls", false);
-        (void)servers_now(here);
-        m_control->forget(m_prefix + "runs/");
+        for (int round = 0; round < 2; ++round) { // jobs of lost processes first, then their queues
+            (void)servers_now(here);
+            m_control->forget(m_prefix + "runs/");
+        }
         (void)servers_now(here);      // until it is done
     } catch (const std::exception&) { // without the queue there is nothing to answer
     }

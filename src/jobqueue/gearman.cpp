@@ -107,10 +107,17 @@ public:
     }
     void forget(const std::string& prefix) override {
         for (const auto& [name, c] : m_servers) {
-            if (name.starts_with(prefix) && c.jobs == 0 && c.servers == 0) {
-                append(as_bytes("drop function " + name + "\n"));
-                ++m_drops;
+            if (!name.starts_with(prefix) || c.servers != 0) {
+                continue;
             }
+            if (c.jobs != 0) { // of a lost connection: the server drops them once it is asked for a job
+                write(packet::can_do, {}, as_bytes(name));
+                write(packet::grab_job);
+                write(packet::cant_do, {}, as_bytes(name));
+                continue;
+            }
+            append(as_bytes("drop function " + name + "\n"));
+            ++m_drops;
         }
     }
     [[nodiscard]] std::uint64_t answers() const noexcept override { return m_answers; }

@@ -63,8 +63,9 @@ public:
     /// How many jobs of a queue no connection has fetched, by the last answer.
     [[nodiscard]] virtual unsigned waiting(const std::string& queue) const = 0;
 
-    /// Asks the server to drop the queues whose names begin so, if none serves them, and none had a server or
-    /// a job by the last answer.
+    /// Asks the server to drop the queues whose names begin so and that had no server by the last answer. One
+    /// with jobs loses those whose submitters are lost, and is dropped by a later call. A job may come as an
+    /// event, as if it was wanted.
     virtual void forget(const std::string& prefix) = 0;
 
     /// True while something has not been sent to the server yet.
