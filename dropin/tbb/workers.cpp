@@ -19,8 +19,12 @@ namespace tbb::detail::r1 {
 namespace workers {
 namespace {
 
+class ending_pool;
+
 /// A stack that waits for the end of pools.
 struct end_waiter {
+    explicit end_waiter(std::uint64_t n) noexcept : upto(n) {}
+    const std::uint64_t upto; // the number of the last of them
     nap rest;
     end_waiter* previous = nullptr;
     end_waiter* next = nullptr;
@@ -31,9 +35,11 @@ struct state {
     std::shared_ptr<pilfer::pool> pool; // under the lock
     std::atomic<int> waiting{0};        // jobs that are submitted and have not begun
     std::atomic<int> running{0};
-    std::atomic<int> ending{0}; // pools that no job can enter any more, and that have not ended
-    chain<end_waiter> waiters;  // for `ending` to be 0; under the lock
-    std::atomic<int> size{0};   // workers of the pool
+    std::atomic<int> ending{0};   // pools that no job can enter any more, and that have not ended
+    chain<ending_pool> ends;      // they, the oldest first; under the lock
+    std::uint64_t ends_begun = 0; // under the lock
+    chain<end_waiter> waiters;    // under the lock
+    std::atomic<int> size{0};     // workers of the pool
     std::atomic<bool> has_pool{false};
     std::atomic<unsigned> allowed{granted()}; // threads, with one outside of the pool
 };
@@ -82,7 +88,10 @@ public:
         m_pool = std::move(s.pool);
         if (m_pool) {
             s.ending.fetch_add(1, std::memory_order_relaxed);
+            s.ends.push_back(*this);
+            ++s.ends_begun;
         }
+        m_number = s.ends_begun;
     }
     ending_pool(const ending_pool&) = delete;
     ending_pool& operator=(const ending_pool&) = delete;
@@ -92,14 +101,25 @@ public:
         }
         m_pool.reset();
         const guard held(m_state.lock);
-        if (m_state.ending.fetch_sub(1, std::memory_order_relaxed) == 1) {
-            while (end_waiter* const w = m_state.waiters.first()) {
+        m_state.ending.fetch_sub(1, std::memory_order_relaxed);
+        m_state.ends.remove(*this);
+        for (end_waiter* w = m_state.waiters.first(); w != nullptr;) {
+            end_waiter* const after = w->next;
+            if (!is_left(m_state, w->upto)) {
                 m_state.waiters.remove(*w);
                 w->rest.wake(); // From here on it may be gone.
             }
+            w = after;
         }
     }
     [[nodiscard]] explicit operator bool() const noexcept { return m_pool != nullptr; }
+    /// Of the last end that has begun up to this one.
+    [[nodiscard]] std::uint64_t number() const noexcept { return m_number; }
+    /// Under the lock: true if an end is left whose number is at most `upto`.
+    [[nodiscard]] static bool is_left(const state& s, std::uint64_t upto) noexcept {
+        const ending_pool* const oldest = s.ends.first();
+        return oldest != nullptr && oldest->m_number <= upto;
+    }
     /// Waits for the jobs, which leave arenas that never run dry, too, and go on in another pool. A submitter
     /// may still hold the pool, and the last holder must not be one that a worker waits for.
     void end() const { m_pool->shutdown(); }
@@ -112,16 +132,21 @@ public:
         }
     }
 
+    ending_pool* previous = nullptr;
+    ending_pool* next = nullptr;
+
 private:
     state& m_state;
     std::shared_ptr<pilfer::pool> m_pool;
+    std::uint64_t m_number;
 };
 
-void wait_for_ends(state& s) noexcept {
-    end_waiter self;
+/// Waits for the ends whose numbers are at most `upto`.
+void wait_for_ends(state& s, std::uint64_t upto) noexcept {
+    end_waiter self(upto);
     {
         const guard held(s.lock);
-        if (s.ending.load(std::memory_order_relaxed) == 0) {
+        if (!ending_pool::is_left(s, upto)) {
             return;
         }
         s.waiters.push_back(self);
@@ -277,10 +302,15 @@ void set_allowed(unsigned n) noexcept {
 
 void end() {
     state& s = all();
-    if (const ending_pool own(s); own) {
-        own.end();
+    std::uint64_t begun = 0;
+    {
+        const ending_pool own(s);
+        begun = own.number();
+        if (own) {
+            own.end();
+        }
     }
-    wait_for_ends(s); // of pools that other threads end
+    wait_for_ends(s, begun); // also of pools that other threads end
 }
 
 bool have_pool() noexcept { return all().has_pool.load(std::memory_order_relaxed); }
@@ -294,6 +324,7 @@ void forget_threads() noexcept {
     s.waiting.store(0, std::memory_order_relaxed);
     s.running.store(0, std::memory_order_relaxed);
     s.ending.store(0, std::memory_order_relaxed);
+    s.ends = {};
     s.waiters = {};
 }
 

@@ -463,6 +463,61 @@ TEST(tbb_control, each_of_two_threads_that_finalize_waits_for_the_workers) {
     second.join();
 }
 
+/// A thread that has a worker run a task, and then waits for the end of the pool.
+class ending_thread {
+public:
+    ending_thread() : m_thread([this] { run(); }) {
+        EXPECT_TRUE(comes([&] { return m_runs.load(); }));
+    }
+    ~ending_thread() {
+        let_end();
+        m_thread.join();
+    }
+    void begin() {
+        m_begins = true;
+        std::this_thread::sleep_for(50ms); // until finalize() waits
+    }
+    void let_end() { m_may_end = true; }
+    [[nodiscard]] bool has_ended() const { return m_has_ended; }
+
+private:
+    void run() {
+        tbb::this_task_arena::enqueue([&] {
+            m_runs = true;
+            EXPECT_TRUE(comes([&] { return m_may_end.load(); }));
+        });
+        EXPECT_TRUE(comes([&] { return m_begins.load(); }));
+        EXPECT_TRUE(comes([&] { return finalizes(); }));
+        m_has_ended = true;
+    }
+
+    std::atomic<bool> m_runs{false};
+    std::atomic<bool> m_begins{false};
+    std::atomic<bool> m_may_end{false};
+    std::atomic<bool> m_has_ended{false};
+    std::thread m_thread;
+};
+
+TEST(tbb_control, finalize_waits_for_no_end_that_begins_later) {
+    EXPECT_TRUE(finalizes()); // this thread uses no worker from here on
+    ending_thread first;
+    first.begin();
+    std::atomic<bool> is_over{false};
+    std::thread waits([&] {
+        EXPECT_TRUE(finalizes());
+        is_over = true;
+    });
+    std::this_thread::sleep_for(50ms); // until it waits for the first end
+    ending_thread second;
+    second.begin();
+    EXPECT_FALSE(is_over);
+    first.let_end();
+    EXPECT_TRUE(comes([&] { return is_over && first.has_ended(); }));
+    EXPECT_FALSE(second.has_ended());
+    second.let_end();
+    waits.join();
+}
+
 // --- threads, processes and errors -------------------------------------------------------------------------
 
 TEST(tbb_threads, finalize_beside_other_threads) {
