@@ -280,11 +280,13 @@ void arena::run_job(bool in_own_pool) noexcept {
         t.is_worker = true;
         t.is_own = in_own_pool;
         t.job = this;
+        t.part->own_jobs.fetch_add(in_own_pool ? 1 : 0, std::memory_order_relaxed);
         t.limit_stack_of_task();
         t.enter(*this, i);
         t.own().tasks.begin_own();
         t.run(nullptr, nullptr);
         t.leave();
+        t.part->own_jobs.fetch_sub(in_own_pool ? 1 : 0, std::memory_order_relaxed);
         t.job = nullptr;
         t.is_worker = t.is_own = false;
         t.give();
@@ -593,7 +595,7 @@ private:
                 if (!s.keeps_slot) {
                     t.step_out_until(s.rest);
                 } else if (!suspended::any()) {
-                    s.rest.sleep();
+                    t.sleep_with_slot(s.rest);
                 }
             }
             sleepers::remove(s);

@@ -19,23 +19,40 @@ namespace tbb::detail::r1 {
 using short_lock = pilfer::detail::raw_lock<pilfer::detail::std_atom, pilfer::detail::futex_park, 60>;
 using guard = std::lock_guard<short_lock>;
 
-/// One sleep of one stack. The task of a pool suspends, any other thread blocks. No cancellation of pilfer
-/// ends it. The waker calls wake() once, and the sleeper may destroy the object when sleep() has returned.
+/// One sleep of one stack. No cancellation of pilfer ends it. The sleeper may destroy the object after its
+/// sleep and the last call of wake(), of which only the first one counts.
 class nap {
 public:
+    /// The task of a pool suspends, any other thread blocks.
     void sleep() noexcept {
         pilfer::detail::waiters none;
         pilfer::detail::wait_in(none, m_entry, pilfer::detail::never, kind, this);
     }
-    void wake() noexcept { pilfer::detail::go_on(m_entry); }
+    /// The thread blocks, also that of a task.
+    void block() noexcept {
+        pilfer::detail::foreign_waiter latch;
+        if (m_entry.done.publish(reinterpret_cast<std::uintptr_t>(&latch) |
+                                 pilfer::detail::waiter_is_foreign)) {
+            latch.wait<pilfer::detail::futex_park>();
+        }
+    }
+    void wake() noexcept {
+        if (!m_is_called.exchange(true, std::memory_order_relaxed)) {
+            pilfer::detail::go_on(m_entry);
+        }
+    }
     [[nodiscard]] bool woken() const noexcept { return m_entry.done.is_done(); }
     /// By the sleeper, between two sleeps.
-    void reset() noexcept { m_entry.done.reset(); }
+    void reset() noexcept {
+        m_entry.done.reset();
+        m_is_called.store(false, std::memory_order_relaxed);
+    }
 
 private:
     static constexpr pilfer::detail::wait_kind kind{
         "oneTBB", [](const pilfer::detail::suspension&, pilfer::detail::wait_facts&) noexcept {}};
     pilfer::detail::waiters::entry m_entry;
+    std::atomic<bool> m_is_called{false};
 };
 
 /// A doubly linked list of objects that have `previous` and `next`. It owns nothing.

@@ -84,6 +84,9 @@ extern std::atomic<int> count;
 [[nodiscard]] inline bool any() noexcept { return count.load(std::memory_order_seq_cst) != 0; }
 void begin() noexcept;
 inline void end() noexcept { count.fetch_sub(1, std::memory_order_relaxed); }
+/// Blocks the thread until a wake-up, or until any stack suspends.
+void block_until_any(nap& n) noexcept;
+void forget_threads() noexcept;
 } // namespace suspended
 
 /// A first-in-first-out queue of tasks, for any thread. A task may be in it several times.
@@ -309,6 +312,7 @@ struct thread_part {
 
     thread_data* spare = nullptr;          // data that no stack uses: as many as it ever had stacks at once
     std::atomic<unsigned> resumed_here{0}; // stacks of this thread that were resumed and wait for it
+    std::atomic<unsigned> own_jobs{0};     // of the library's own pool, that have begun on this thread
     thread_part* next_free = nullptr;
 };
 
@@ -374,6 +378,13 @@ public:
     /// Calls wait(on) without a slot. The stack of a task suspends there, and its thread runs others.
     /// `replaced`: a job runs tasks of the arena instead of this stack, unless this is a job itself.
     void step_out(bool replaced, void (*wait)(void* on), void* on);
+    /// True if a wait with its slot blocks the thread, as in oneTBB, so that no other arena's tasks run on
+    /// it. With another stack of the thread this one suspends: the other one may hold what it waits for. So
+    /// it does in a pool of the program, whose tasks need their worker.
+    [[nodiscard]] bool waits_as_thread() const noexcept {
+        return is_own && part->own_jobs.load(std::memory_order_relaxed) == 1;
+    }
+    void sleep_with_slot(nap& n) noexcept { waits_as_thread() ? n.block() : n.sleep(); }
     void step_out_until(nap& n) {
         step_out(
             false, [](void* on) { static_cast<nap*>(on)->sleep(); }, &n);

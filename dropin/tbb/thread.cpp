@@ -335,7 +335,7 @@ d1::task* thread_data::sleep(std::intptr_t wanted, d1::wait_context& until, bool
         if (t == nullptr && !s.keeps_slot) {
             step_out_until(s.rest);
         } else if (t == nullptr && !suspended::any()) {
-            s.rest.sleep();
+            sleep_with_slot(s.rest);
         }
     }
     sleepers::remove(s);
@@ -506,12 +506,46 @@ void wait(d1::wait_context& w, d1::task_group_context& c) {
 namespace suspended {
 std::atomic<int> count{0};
 
+namespace {
+struct blocked_thread {
+    explicit blocked_thread(nap& n) noexcept : rest(n) {}
+    nap& rest;
+    blocked_thread* previous = nullptr;
+    blocked_thread* next = nullptr;
+};
+short_lock lock;
+chain<blocked_thread> blocked;
+} // namespace
+
 void begin() noexcept {
     if (count.fetch_add(1, std::memory_order_seq_cst) == 0) {
         // From now on they wait without a slot, which a resumed stack may need.
         std::atomic_thread_fence(std::memory_order_seq_cst);
         sleepers::wake_slot_keepers();
+        // A task that resumes the stack may need their threads.
+        const guard held(lock);
+        for (blocked_thread* b = blocked.first(); b != nullptr; b = b->next) {
+            b->rest.wake();
+        }
     }
+}
+
+void block_until_any(nap& n) noexcept {
+    blocked_thread self(n);
+    {
+        const guard held(lock);
+        blocked.push_back(self);
+    }
+    // begin() has the lock after its count: it sees this thread, or is seen here.
+    any() ? n.sleep() : n.block();
+    const guard held(lock);
+    blocked.remove(self);
+}
+
+void forget_threads() noexcept {
+    count.store(0, std::memory_order_relaxed);
+    (void)lock.open_for_good();
+    blocked = {};
 }
 } // namespace suspended
 

@@ -41,7 +41,7 @@ public:
                 throw;
             }
             if (!over) {
-                w.rest.sleep();
+                sleep(w.rest);
             }
             leave(w);
         }
@@ -76,6 +76,12 @@ public:
     }
 
 private:
+    /// May end without a wake-up.
+    static void sleep(nap& n) noexcept {
+        const thread_data* const t = thread_data::if_there();
+        t != nullptr && t->waits_as_thread() ? suspended::block_until_any(n) : n.sleep();
+    }
+
     void leave(waiter& w) noexcept {
         const guard held(m_lock); // also after a wake-up: the waker uses the object until it unlocks
         if (w.listed) {

@@ -509,7 +509,7 @@ void prepare_for_fork() noexcept {
     (void)pthread_atfork(nullptr, nullptr, [] {
         workers::forget_threads();
         sleepers::forget_threads();
-        suspended::count.store(0, std::memory_order_relaxed);
+        suspended::forget_threads();
         forget_waiters();
         open_pools();
         context_list::forget_all_threads();

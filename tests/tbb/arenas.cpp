@@ -404,6 +404,89 @@ TEST(tbb_isolation, a_wait_runs_no_task_from_outside) {
     EXPECT_EQ(wrong, 0);
 }
 
+/// With one worker, whose waits are watched: a thread-local that another task would change.
+class tbb_waits : public testing::Test {
+protected:
+    /// A queued task sets `here` and calls `wait`. Returns after it has had time to sleep there.
+    template <class Wait>
+    void begin(Wait wait) {
+        m_first.enqueue([this, wait] {
+            here = 1;
+            m_begins = true;
+            wait();
+            m_seen = here;
+        });
+        EXPECT_TRUE(comes([&] { return m_begins.load(); }));
+        std::this_thread::sleep_for(50ms);
+    }
+    /// Another arena has a task for the worker, which has time to run it.
+    void disturb() {
+        m_other.enqueue([this] {
+            here = 2;
+            m_is_disturbed = true;
+        });
+        std::this_thread::sleep_for(50ms);
+    }
+    void expect_no_change() {
+        EXPECT_TRUE(comes([&] { return m_seen != 0 && m_is_disturbed; }));
+        EXPECT_EQ(m_seen, 1);
+    }
+
+    static inline thread_local int here = 0;
+    const tbb::global_control m_two{tbb::global_control::max_allowed_parallelism, 2};
+    tbb::task_arena m_first{2};
+    tbb::task_arena m_other{2};
+    std::atomic<bool> m_begins{false};
+    std::atomic<bool> m_is_disturbed{false};
+    std::atomic<int> m_seen{0};
+};
+
+TEST_F(tbb_waits, for_tasks_of_another_arena_run_nothing_else) {
+    tbb::task_arena inner(2);
+    tbb::task_group g;
+    std::atomic<bool> is_stolen{false};
+    std::atomic<bool> may_end{false};
+    std::thread thief;
+    begin([&] {
+        inner.execute([&] {
+            g.run([&] {
+                is_stolen = true;
+                EXPECT_TRUE(comes([&] { return may_end.load(); }));
+            });
+            thief = std::thread([&] { inner.execute([&] { g.wait(); }); });
+            EXPECT_TRUE(comes([&] { return is_stolen.load(); }));
+            g.wait();
+        });
+    });
+    EXPECT_TRUE(comes([&] { return is_stolen.load(); }));
+    std::this_thread::sleep_for(50ms); // until the worker sleeps, too
+    disturb();
+    may_end = true;
+    expect_no_change();
+    thief.join();
+}
+
+TEST_F(tbb_waits, for_a_mutex_run_nothing_else) {
+    tbb::mutex mutex;
+    {
+        const tbb::mutex::scoped_lock held(mutex);
+        begin([&] { const tbb::mutex::scoped_lock lock(mutex); });
+        disturb();
+    }
+    expect_no_change();
+}
+
+TEST_F(tbb_waits, for_a_suspended_holder_let_a_task_run_that_resumes_it) {
+    tbb::mutex mutex;
+    tbb::task_group g;
+    g.run_and_wait([&] {
+        const tbb::mutex::scoped_lock held(mutex);
+        begin([&] { const tbb::mutex::scoped_lock lock(mutex); });
+        tbb::task::suspend([&](tbb::task::suspend_point p) { g.run([p] { tbb::task::resume(p); }); });
+    });
+    EXPECT_TRUE(comes([&] { return m_seen != 0; }));
+}
+
 TEST(tbb_isolation, results_and_exceptions_pass) {
     EXPECT_EQ(tbb::this_task_arena::isolate([] { return 42; }), 42);
     EXPECT_THROW(tbb::this_task_arena::isolate([] { throw 1; }), int);
