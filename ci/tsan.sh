@@ -5,7 +5,8 @@ source "$(dirname "$0")/lib.sh"
 # a task here takes.
 # Not the rooms in which one thread reads text or counts, nor explore: one thread runs all tasks there, and
 # tests/consume/sanitized.sh has a program of it.
-export PILFER_CMAKE_ARGS="${PILFER_CMAKE_ARGS:-} -DPILFER_INSTALL=OFF $(no_examples) \
+# Of libpilfer-tbb all but the algorithms of libstdc++, which ci/long runs.
+export PILFER_CMAKE_ARGS="${PILFER_CMAKE_ARGS:-} -DPILFER_INSTALL=OFF -DPILFER_TBB=ON -DPILFER_TEST_LONG=OFF $(no_examples) \
     $(rooms_but bad_input check docs explore profile study tools)"
 export TSAN_OPTIONS="atexit_sleep_ms=200 ${TSAN_OPTIONS:-}"
 for preset in "${@:-clang-tsan}"; do

@@ -11,6 +11,7 @@
 #include <optional>
 #include <vector>
 
+#include <pilfer/detail/base/sanitizer.hpp>
 #include <pilfer/detail/task/bound_frames.hpp>
 
 #include "headers.hpp"
@@ -331,6 +332,7 @@ public:
     }
     /// The data that the thread keeps, whichever stack runs.
     static thread_data& base() {
+        pilfer::detail::san::acquire(&s_here);
         if (s_here != nullptr && s_here->place != nullptr) [[likely]] {
             return *s_here;
         }
@@ -338,6 +340,7 @@ public:
     }
     static inline thread_data* bound_on(const pilfer::detail::worker& w) noexcept;
     static thread_data* if_there() noexcept {
+        pilfer::detail::san::acquire(&s_here);
         const pilfer::detail::worker* const w = pilfer::detail::this_worker();
         thread_data* const bound = w != nullptr ? bound_on(*w) : nullptr;
         return bound != nullptr ? bound : s_here;

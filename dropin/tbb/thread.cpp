@@ -114,17 +114,20 @@ thread_data& thread_data::make_here() {
     a->remove_reference(); // the thread in it keeps it
     a->count();
     s_here->own_arena = a;
+    pilfer::detail::san::release(&s_here); // for other stacks of the thread
     return *s_here;
 }
 
 thread_data& thread_data::take() {
     thread_part& part = thread_part::here();
+    pilfer::detail::san::acquire(&part); // one thread may give and take on several stacks
     thread_data* t = part.spare;
     if (t == nullptr) {
         t = new thread_data;
     } else {
         part.spare = t->m_next_spare;
     }
+    pilfer::detail::san::release(&part);
     t->part = &part;
     return *t;
 }
@@ -132,7 +135,9 @@ thread_data& thread_data::take() {
 void thread_data::give() noexcept {
     leave_own_arena();
     part = &thread_part::here(); // its stack may have begun on another thread
+    pilfer::detail::san::acquire(part);
     m_next_spare = std::exchange(part->spare, this);
+    pilfer::detail::san::release(part);
 }
 
 void thread_data::limit_stack_of_task() noexcept {
@@ -144,6 +149,7 @@ void thread_data::limit_stack_of_task() noexcept {
 
 void call::begin() {
     thread_data::s_here = nullptr; // other tasks of this thread get data of their own
+    pilfer::detail::san::release(&thread_data::s_here);
     m_limit = m_data->stack_limit;
     m_frames.emplace(*m_data);
     m_data->limit_stack_of_task();
@@ -151,10 +157,12 @@ void call::begin() {
 
 void call::end() noexcept {
     m_frames.reset();
+    pilfer::detail::san::acquire(&thread_data::s_here);
     if (thread_data::s_here == nullptr) {
         thread_data::s_here = m_data;
         m_data->part = &thread_part::here(); // as in give()
         m_data->stack_limit = m_limit;       // of the thread, which may be a guest
+        pilfer::detail::san::release(&thread_data::s_here);
     } else {
         m_data->give();
     }

@@ -590,6 +590,9 @@ TEST(tbb_threads, a_spawned_task_runs_while_its_thread_only_looks) {
 }
 
 TEST(tbb_threads, a_child_process_has_workers_of_its_own) {
+    if (thread_sanitizer) {
+        GTEST_SKIP() << "ThreadSanitizer lets no child of fork() have threads";
+    }
     EXPECT_EQ(fib(15), 610);
     const pid_t child = fork();
     if (child == 0) {
@@ -606,6 +609,9 @@ TEST(tbb_threads, a_child_process_has_workers_of_its_own) {
 }
 
 TEST(tbb_errors, memory_that_does_not_exist) {
+    if (thread_sanitizer || address_sanitizer) {
+        GTEST_SKIP() << "a sanitizer's malloc ends the program";
+    }
     EXPECT_THROW((void)tbb::tbb_allocator<char>().allocate(~std::size_t{0} / 2), std::bad_alloc);
     EXPECT_THROW((void)tbb::cache_aligned_allocator<char>().allocate(~std::size_t{0} / 2), std::bad_alloc);
     int* p = tbb::cache_aligned_allocator<int>().allocate(3);

@@ -33,6 +33,7 @@
 #include <unistd.h>
 
 #include "comes.hpp"
+#include "sanitized.hpp"
 
 using namespace std::chrono_literals;
 
