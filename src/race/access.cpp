@@ -148,7 +148,8 @@ std::uint8_t detector::relation_to(std::uint32_t segment, const fiber& f) noexce
     const segment_record& s = segments[segment];
     unsigned r = 0;
     if (s.strand == f.strand) {
-        r = s.element == f.element ? same_strand | before : s.element == ended_block ? before : 0;
+        const bool is_below = s.element >= f.first_element && s.element < f.element;
+        r = s.element == f.element ? same_strand | before : is_below || s.element == ended_block ? before : 0;
     } else if (order.before(s.strand, f.strand, f.edges)) {
         r = before;
     }
@@ -178,10 +179,10 @@ std::uint32_t detector::make_segment(fiber& f) noexcept {
     if (s == 0 || !k.live || k.strand != f.strand || k.element != f.element || k.calls != c ||
         k.locks != f.locks) {
         s = segments.take();
-        segments[s] = {f.strand, c, f.element, 0, static_cast<std::uint16_t>(f.locks), true, false};
+        segments[s] = {f.strand, c, f.element, 0, 0, static_cast<std::uint16_t>(f.locks), true, false};
         if (f.element != 0) {
-            segments[s].next = f.made_segments;
-            f.made_segments = s;
+            segments[s].next = f.of_loop->m_segments;
+            f.of_loop->m_segments = s;
         }
     }
     f.segment = f.top->segment = f.top->known_segment = s;

@@ -30,7 +30,8 @@ struct fiber {
     frame* top;
     frame* frames;
     std::uint32_t element;       ///< of a loop; 0: none, or it is a strand of its own
-    std::uint32_t made_segments; ///< by this element
+    std::uint32_t first_element; ///< that comes before an operation of a reduction; else `element`
+    loop* of_loop;               ///< the innermost one
     std::uint32_t acquired;      ///< the latest edge, in this strand
     std::uintptr_t own;          ///< frames below this address began in this strand
     std::uint32_t epoch;         ///< changes with the strand, its edges and its locks
@@ -96,7 +97,8 @@ struct segment_record {
     std::uint32_t strand; // first: the list of free records
     std::uint32_t calls;
     std::uint32_t element; ///< of a loop: the strand is that of all elements
-    std::uint32_t next;    ///< of the same element; of one that was merged: the other one
+    std::uint32_t next;    ///< an earlier one of the same loop
+    std::uint32_t merged;  ///< 0: none; else the one that has taken its place
     std::uint16_t locks;
     bool live;
     bool marked;

@@ -39,7 +39,6 @@ struct detector {
     address_map edges; ///< by the object that has released them
     fiber* fibers[most_fibers] = {};
     unsigned fiber_count = 0;
-    std::uint32_t last_element = 0;
     bool over = false;
     bool reader_left_out = false; ///< before there were edges
     bool depth_first = true;      ///< no task that waited has let another one pass
@@ -70,8 +69,9 @@ struct detector {
         return s.live && s.strand == f.strand && s.element == f.element && s.locks == f.locks;
     }
     [[nodiscard]] std::uint32_t make_segment(fiber& f) noexcept;
-    /// Makes the element of a loop that the fiber runs a strand of its own.
-    void make_strand(fiber& f) noexcept;
+    /// Makes the element or the operation that the fiber runs a strand of its own. `oldest`: that of
+    /// subtree.
+    void make_strand(fiber& f, std::uint32_t oldest = 0) noexcept;
     /// Frees records that no cell and no running task knows.
     void sweep() noexcept;
     /// Sweeps each time that so many records have been made, for tests.
@@ -125,6 +125,10 @@ private:
     };
     /// Gives accesses of blocks that have ended, by the same calls and under the same locks, one segment.
     void merge_ended() noexcept;
+    /// The number that stands for an element which has ended.
+    [[nodiscard]] static std::uint32_t ended_number(const loop& l, std::uint32_t element) noexcept;
+    /// Keeps the segments of loops that a cell or a task knows.
+    void keep_segments(loop& l) noexcept;
     [[nodiscard]] std::uint8_t relation_to(std::uint32_t segment, const fiber& f) noexcept;
 
     read_known m_reads[known_reads] = {};

@@ -138,14 +138,18 @@ void join(block& b) noexcept {
     }
 }
 
-void detector::make_strand(fiber& f) noexcept {
+void detector::make_strand(fiber& f, std::uint32_t oldest) noexcept {
     if (f.element == 0) {
         return;
     }
-    const std::uint32_t made = order.element_of(f.strand, f.edges);
-    for (std::uint32_t s = f.made_segments; s != 0; s = segments[s].next) {
-        segments[s].strand = made;
-        segments[s].element = 0;
+    const std::uint32_t below = order.element_of(f.strand, f.edges, oldest);
+    const bool has_below = f.first_element != f.element;
+    const std::uint32_t made = has_below ? order.after(below, f.edges, how::element) : below;
+    std::uint32_t& s = f.of_loop->m_segments;
+    for (; s != 0 && segments[s].element >= f.first_element; s = segments[s].next) {
+        const bool is_own = segments[s].element == f.element;
+        segments[s].strand = is_own ? made : below;
+        segments[s].element = is_own ? 0 : segments[s].element;
     }
     f.strand = made;
     f.element = 0;
@@ -153,33 +157,122 @@ void detector::make_strand(fiber& f) noexcept {
 }
 
 loop::loop(bool has_elements) noexcept {
-    if (has_elements) {
-        m_elements = fork(m_block, how::element);
+    if (!has_elements) {
+        return;
     }
+    m_elements = fork(m_block, how::element);
+    const inside inner;
+    fiber* const f = any_fiber(inner);
+    if (f == nullptr || m_elements == 0) {
+        m_elements = 0;
+        return;
+    }
+    m_before = f->strand;
+    m_edges_before = f->edges;
+    m_locks_before = f->locks;
+    pin(m_before);
+    m_outer = f->of_loop;
+    f->of_loop = this;
 }
 loop::~loop() {
+    {
+        const inside inner;
+        if (fiber* const f = any_fiber(inner); f != nullptr && m_elements != 0) {
+            this->end_element(*f);
+            f->of_loop = m_outer;
+            f->locks = m_locks_before;
+            unpin(m_before);
+            clear(*f, fiber::stack_above(__builtin_frame_address(0)));
+            f->begin_strand(m_before, __builtin_frame_address(0));
+            f->edges = m_edges_before;
+        }
+    }
     unpin(m_elements);
     join(m_block);
     if (!m_ended) {
         cannot_follow(left_out);
     }
 }
+void loop::end_element(fiber& f) noexcept {
+    if (f.strand != 0 && f.element == 0 && f.strand != m_elements && m_last != 0) {
+        const std::uint32_t join = m_block.join;
+        const bool is_apart = the.order[f.strand].part != the.order[join].part;
+        const std::uint32_t edges = is_apart ? the.order.edge_from(f.strand, f.edges, 0) : f.edges;
+        the.order[join].edges = the.order.both(the.order[join].edges, edges);
+    }
+}
+void loop::begin_element(fiber& f, std::uint32_t first, const void* frame) noexcept {
+    clear(f, fiber::stack_above(frame));
+    f.begin_strand(m_elements, frame);
+    f.edges = the.order[m_elements].edges;
+    f.locks = 0; // a lock that the parent holds excludes no other element
+    if (m_last == ended_element - 1) {
+        m_last = 0; // after 4 billion the numbers begin again
+        if (m_innermost != nullptr) {
+            cannot_follow("a reduction of more than two billion elements");
+        }
+    }
+    f.element = ++m_last;
+    f.first_element = first != 0 ? first : m_last;
+    if (m_innermost == nullptr) {
+        m_segments = 0;
+    }
+}
+void loop::next() noexcept {
+    const inside inner;
+    if (fiber* const f = any_fiber(inner); f != nullptr && m_elements != 0) {
+        this->end_element(*f);
+        this->begin_element(*f, 0, __builtin_frame_address(0));
+    }
+}
+
+subtree::subtree(loop& l) noexcept : m_loop(l), m_outer(l.m_innermost), m_first(l.m_last) {
+    l.m_innermost = this;
+}
+subtree::~subtree() {
+    unpin(m_oldest);
+    m_loop.m_innermost = m_outer;
+}
+void subtree::note_strand(const fiber& f) noexcept {
+    if (f.element != 0 || f.strand == m_loop.m_elements) {
+        return;
+    }
+    if (m_oldest == 0) {
+        m_oldest = f.strand;
+        pin(m_oldest);
+    }
+    m_edges = the.order.both(m_edges, f.edges);
+}
+void subtree::next() noexcept {
+    const inside inner;
+    if (fiber* const f = any_fiber(inner); f != nullptr && m_loop.m_elements != 0) {
+        this->note_strand(*f);
+        m_loop.end_element(*f);
+        m_loop.begin_element(*f, 0, __builtin_frame_address(0));
+    }
+}
+void subtree::combines(bool accesses) noexcept {
+    const inside inner;
+    fiber* const f = any_fiber(inner);
+    if (f == nullptr || m_loop.m_elements == 0) {
+        return;
+    }
+    this->note_strand(*f);
+    if (m_oldest == 0 && !accesses) {
+        return;
+    }
+    m_loop.end_element(*f);
+    m_loop.begin_element(*f, m_first, __builtin_frame_address(0));
+    if (m_oldest != 0) {
+        f->edges = the.order.both(f->edges, m_edges);
+        the.make_strand(*f, m_oldest);
+    }
+}
 
 running::running(strand child, const block* b) noexcept
     : m_before(0), m_edges_before(0), m_locks(0), m_child(child), m_join(b != nullptr ? b->join : 0),
-      m_is_element(false), m_from_library(false) {
+      m_from_library(false) {
     begin(__builtin_frame_address(0));
-}
-running::running(const loop& l) noexcept
-    : m_before(0), m_edges_before(0), m_locks(0), m_child(l.m_elements), m_join(l.m_block.join),
-      m_is_element(true), m_from_library(false) {
-    begin(__builtin_frame_address(0));
-    const inside inner;
-    if (fiber* const f = checked(inner)) {
-        the.last_element = (the.last_element + 1) % ended_element; // after 4 billion the numbers begin again
-        f->element = std::max(the.last_element, 1U);
-        f->made_segments = 0;
-    }
 }
 void running::begin(const void* frame) noexcept {
     if (fiber* const f = running_fiber == nullptr ? fiber_in_library() : nullptr;
@@ -221,9 +314,7 @@ running::~running() {
             the.order[m_join].edges = the.order.both(the.order[m_join].edges, edges);
         }
         f->locks = m_locks;
-        if (!m_is_element) {
-            unpin(m_child);
-        }
+        unpin(m_child);
         unpin(m_before);
         clear(*f, fiber::stack_above(__builtin_frame_address(0)));
         f->begin_strand(m_before, __builtin_frame_address(0));

@@ -58,13 +58,13 @@ void strands::fork(std::uint32_t parent, std::uint32_t edges, how child_is, how 
     insert(1, parent, rest);
 }
 
-std::uint32_t strands::element_of(std::uint32_t loop, std::uint32_t edges) noexcept {
+std::uint32_t strands::element_of(std::uint32_t loop, std::uint32_t edges, std::uint32_t oldest) noexcept {
     const std::uint32_t s = make(m_all[loop].parent, edges, how::element);
     m_all[s].inner = 0;
     m_all[s].block = m_all[loop].block;
     m_all[s].calls = m_all[loop].calls;
     m_all[s].site = m_all[loop].site;
-    insert(0, loop, s);
+    insert(0, oldest != 0 ? oldest : loop, s);
     insert(1, m_all[loop].order[1].previous, s);
     return s;
 }

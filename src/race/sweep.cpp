@@ -7,6 +7,32 @@ namespace pilfer {
 inline namespace v0 {
 namespace detail::race {
 
+std::uint32_t detector::ended_number(const loop& l, std::uint32_t element) noexcept {
+    if (element == l.m_last) {
+        return element; // it may run
+    }
+    if (l.m_innermost == nullptr) {
+        return ended_element;
+    }
+    // What runs from here on comes after all elements of a finished half, or after none of them.
+    std::uint32_t end = l.m_last;
+    for (const subtree* t = l.m_innermost; t != nullptr && element < t->m_first; t = t->m_outer) {
+        end = t->m_first;
+    }
+    return end - 1;
+}
+
+void detector::keep_segments(loop& l) noexcept {
+    std::uint32_t* last = &l.m_segments;
+    for (std::uint32_t s = l.m_segments; s != 0; s = segments[s].next) {
+        if (segments[s].marked) {
+            *last = s;
+            last = &segments[s].next;
+        }
+    }
+    *last = 0;
+}
+
 void detector::merge_ended() noexcept {
     struct merged {
         std::uint32_t strand, element, calls, locks, segment;
@@ -15,26 +41,39 @@ void detector::merge_ended() noexcept {
     for (merged& k : known) {
         k = {};
     }
-    std::uint32_t oldest = ended_element; // of the elements that run
+    constexpr unsigned most_loops = 256;
+    const loop* loops[most_loops]; // that run
+    unsigned count = 0;
     for (unsigned i = 0; i < fiber_count; ++i) {
-        oldest = fibers[i]->element != 0 ? std::min(oldest, fibers[i]->element) : oldest;
+        for (const loop* l = fibers[i]->of_loop; l != nullptr; l = l->m_outer) {
+            if (count == most_loops) {
+                return;
+            }
+            loops[count++] = l;
+        }
     }
+    const auto ended_as = [&](const segment_record& s) {
+        const loop* const* const l = std::find_if(
+            loops, loops + count, [&](const loop* each) { return each->m_elements == s.strand; });
+        return l != loops + count ? ended_number(**l, s.element) : ended_element;
+    };
     for (std::uint32_t i = 1; i < segments.end(); ++i) {
         segment_record& s = segments[i];
         if (!s.live) {
             continue;
         }
         const std::uint32_t join = order.ended(s.strand);
-        const bool in_loop = s.element != 0 && (s.element < oldest || s.element == ended_element);
-        if (join == s.strand && s.element != ended_block && !in_loop) {
+        const std::uint32_t element =
+            join != s.strand || s.element == ended_block ? ended_block : s.element != 0 ? ended_as(s) : 0;
+        if (element == 0) {
             continue;
         }
-        s.element = join == s.strand && in_loop ? ended_element : ended_block;
+        s.element = element;
         s.strand = join;
-        s.next = 0;
+        s.merged = 0;
         merged& k = known[(join * 31 + s.calls) % 1024];
         if (k.strand == join && k.element == s.element && k.calls == s.calls && k.locks == s.locks) {
-            s.next = k.segment;
+            s.merged = k.segment;
         } else {
             k = {join, s.element, s.calls, s.locks, i};
         }
@@ -47,7 +86,7 @@ void detector::sweep() noexcept {
     }
     const auto merged = [&](std::uint32_t s) {
         const segment_record& r = segments[s];
-        return s != 0 && r.element >= ended_element && r.next != 0 ? r.next : s;
+        return s != 0 && r.merged != 0 ? r.merged : s;
     };
     const auto mark_strand = [&](std::uint32_t s) {
         for (; s != 0 && !order[s].marked; s = order[s].parent) {
@@ -75,9 +114,6 @@ void detector::sweep() noexcept {
         mark_strand(f.strand);
         f.segment = merged(f.segment);
         mark_segment(f.segment);
-        for (std::uint32_t s = f.element != 0 ? f.made_segments : 0; s != 0; s = segments[s].next) {
-            mark_segment(s);
-        }
         for (frame* at = f.frames; at <= f.top; ++at) {
             at->segment = merged(at->segment);
             calls.mark(at->calls);
@@ -88,6 +124,11 @@ void detector::sweep() noexcept {
     for (std::uint32_t i = 1; i < order.end(); ++i) {
         if (order[i].live && order[i].pins != 0) {
             mark_strand(i);
+        }
+    }
+    for (unsigned i = 0; i < fiber_count; ++i) {
+        for (loop* l = fibers[i]->of_loop; l != nullptr; l = l->m_outer) {
+            keep_segments(*l);
         }
     }
     segments.free_unmarked();

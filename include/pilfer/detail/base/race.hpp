@@ -59,8 +59,12 @@ struct block {
 /// Joins all that was forked in `b`.
 void join(block& b) noexcept;
 
-/// A loop whose elements may all run in parallel. An element is a strand of its own only if it forks or meets
-/// an edge.
+struct fiber;
+struct detector;
+class subtree;
+
+/// Runs the elements of a loop one after the other, on the stack of this object. They may all run in
+/// parallel. An element is a strand of its own only if it forks or meets an edge.
 class loop {
 public:
     /// Without elements it forks nothing.
@@ -68,21 +72,57 @@ public:
     loop(const loop&) = delete;
     loop& operator=(const loop&) = delete;
     ~loop();
+    /// The next element begins, in frames that the caller makes.
+    void next() noexcept;
     void ended() noexcept { m_ended = true; }
 
 private:
-    friend class running;
+    friend struct detector;
+    friend class subtree;
+    void end_element(fiber& f) noexcept;
+    void begin_element(fiber& f, std::uint32_t first, const void* frame) noexcept;
     block m_block;
-    strand m_elements = 0;
+    strand m_elements = 0; ///< the strand that they share; 0: nothing is looked at
     bool m_ended = false;
+    strand m_before = 0;
+    std::uint32_t m_edges_before = 0;
+    std::uint32_t m_locks_before = 0;
+    std::uint32_t m_last = 0;     ///< the number of the latest element
+    std::uint32_t m_segments = 0; ///< of elements that have no strand of their own, the latest first
+    loop* m_outer = nullptr;      ///< of the same fiber
+    subtree* m_innermost = nullptr;
+};
+
+/// A node of a reduction: its operation comes after all elements below it, and is parallel to all others.
+/// The run numbers elements and operations in post-order. So those below an operation have the numbers from
+/// the first one of the node on.
+class subtree {
+public:
+    /// The element that has just begun is its first one.
+    explicit subtree(loop& l) noexcept;
+    subtree(const subtree&) = delete;
+    subtree& operator=(const subtree&) = delete;
+    ~subtree();
+    /// The upper half begins.
+    void next() noexcept;
+    /// The operation begins. One that accesses nothing has no number.
+    void combines(bool accesses) noexcept;
+
+private:
+    friend struct detector;
+    /// The oldest strand of its own that the latest element below has left.
+    void note_strand(const fiber& f) noexcept;
+    loop& m_loop;
+    subtree* m_outer;
+    std::uint32_t m_first;
+    strand m_oldest = 0; ///< the last strand of the first element below that has some of its own
+    std::uint32_t m_edges = 0;
 };
 
 /// Runs a strand on whatever stack this object is made on. `b`: null for a task that no block joins.
 class running {
 public:
     running(strand child, const block* b) noexcept;
-    /// The next element of a loop.
-    explicit running(const loop& l) noexcept;
     running(const running&) = delete;
     running& operator=(const running&) = delete;
     ~running();
@@ -94,7 +134,6 @@ private:
     std::uint32_t m_locks;
     strand m_child;
     strand m_join;
-    bool m_is_element;
     bool m_from_library;
 };
 
@@ -152,7 +191,7 @@ template <class I, class F>
 void each(I first, I last, F f) {
     loop all(first != last);
     for (; first != last; ++first) {
-        const running now(all);
+        all.next();
         f(first);
     }
     all.ended();

@@ -128,11 +128,61 @@ template <class T, class I, class Map, class Combine>
     return sum;
 }
 
+#if defined(PILFER_RACE)
+
+/// True for sums and the like of numbers, which access nothing.
+template <class Combine, class T>
+inline constexpr bool accesses_nothing =
+    std::is_arithmetic_v<T> && (std::same_as<Combine, std::plus<>> || std::same_as<Combine, std::plus<T>> ||
+                                std::same_as<Combine, std::multiplies<>> ||
+                                std::same_as<Combine, std::multiplies<T>>);
+
+template <class T, class Leaf, class Combine>
+[[nodiscard]] T run_node(std::uint64_t first, std::uint64_t n, Leaf& leaf, Combine& combine, race::loop& all,
+                         common_report report);
+/// In the caller's frame: its last element of `all` has begun there.
+template <class T, class Leaf, class Combine>
+[[nodiscard]] PILFER_ALWAYS_INLINE T run_half(std::uint64_t first, std::uint64_t n, Leaf& leaf,
+                                              Combine& combine, race::loop& all, common_report report) {
+    return n == 1 ? detail::as_part(report, [&]() -> T { return leaf(first, 1); })
+                  : detail::run_node<T>(first, n, leaf, combine, all, report);
+}
+/// Evaluates the node of n > 1 leaves from `first` on, in order.
+template <class T, class Leaf, class Combine>
+[[nodiscard]] T run_node(std::uint64_t first, std::uint64_t n, Leaf& leaf, Combine& combine, race::loop& all,
+                         common_report report) {
+    race::subtree node(all);
+    const std::uint64_t left = detail::left_leaves(n);
+    T lower = detail::run_half<T>(first, left, leaf, combine, all, report);
+    node.next();
+    T upper = detail::run_half<T>(first + left, n - left, leaf, combine, all, report);
+    node.combines(!accesses_nothing<Combine, T>);
+    if constexpr (accesses_nothing<Combine, T>) {
+        return std::invoke(combine, lower, upper);
+    } else {
+        return detail::as_part(report, [&]() -> T {
+            auto one = [&]() -> T { return std::invoke(combine, std::move(lower), std::move(upper)); };
+            return race::of_program(one);
+        });
+    }
+}
+template <class T, class Leaf, class Combine>
+[[nodiscard]] T run_tree(std::uint64_t, std::uint64_t n, Leaf& leaf, Combine& combine, common_size&,
+                         common_report report) {
+    race::loop all(true);
+    all.next();
+    T value = detail::run_half<T>(0, n, leaf, combine, all, report);
+    all.ended();
+    return value;
+}
+
+#else
+
 /// Evaluates the node of n > 0 leaves from `first` on. leaf(first, n) evaluates a subtree by one call.
 template <class T, class Leaf, class Combine>
 [[nodiscard]] T run_tree(std::uint64_t first, std::uint64_t n, Leaf& leaf, Combine& combine,
                          common_size& size, common_report report) {
-    if (n <= (race::splits_all ? 1 : size.get())) {
+    if (n <= size.get()) {
         auto part = [&]() -> T { return leaf(first, n); };
         if (!size.learns_from(n)) {
             return detail::as_part(report, part);
@@ -149,16 +199,12 @@ template <class T, class Leaf, class Combine>
     };
     auto both = detail::join_two(this_worker(), lower, upper, report);
     return detail::as_part(report, [&]() -> T {
-#if defined(PILFER_RACE)
-        auto one = [&]() -> T {
-            return std::invoke(combine, std::get<0>(std::move(both)), std::get<1>(std::move(both)));
-        };
-        return race::of_program(one);
-#endif
         // NOLINTNEXTLINE(bugprone-use-after-move): each takes another element
         return std::invoke(combine, std::get<0>(std::move(both)), std::get<1>(std::move(both)));
     });
 }
+
+#endif
 
 /// The number of elements that a leaf of the tree folds from left to right if no grain is given. A T that
 /// owns memory may be a string or a vector that grows; folding appends to it, and a tree of single elements
@@ -180,7 +226,7 @@ template <class T, class I, class Map, class Combine>
     if (folded <= 1) {
 #if defined(PILFER_RACE)
         const race::library_if<race::moves_alone<T> && (std::integral<I> || std::contiguous_iterator<I>)>
-            here;
+            here(2);
 #endif
         auto leaf = [&](std::uint64_t from, std::uint64_t count) -> T {
             kept_close<Map, decltype(detail::element(first))> close_map = map;

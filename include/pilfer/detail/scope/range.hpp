@@ -165,8 +165,9 @@ void run_range(I first, I last, Body& body, common_report report, piece_size pie
 #if defined(PILFER_RACE)
     (void)piece;
     const race::library_if<std::integral<I>> here(2);
-    race::each(first, last, [&](I i) {
-        detail::as_part(report, [&] { detail::run_piece(i, detail::advanced(i, 1), body); });
+    race::each(std::uint64_t{0}, detail::range_size(first, last), [&](std::uint64_t i) {
+        const I at = detail::advanced(first, i);
+        detail::as_part(report, [&] { detail::run_piece(at, detail::advanced(at, 1), body); });
     });
 #else
     piece.start();
