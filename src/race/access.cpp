@@ -72,6 +72,7 @@ bool check_cell(fiber& f, cell& c, std::uint8_t bytes, bool write, std::uint64_t
     std::uint8_t need = bytes;
     bool gaps = false;
     bool raced = false;
+    bool any_element = one_reader; // another element of the loop would add nothing, either
     unsigned n = 0;
     for (; n < count && all[n] != 0; ++n) {
         const entry e = all[n];
@@ -84,6 +85,7 @@ bool check_cell(fiber& f, cell& c, std::uint8_t bytes, bool write, std::uint64_t
         bool replaced = false;
         if ((r & same_strand) != 0 && adds_nothing && (r & has_no_other_lock) != 0) {
             need = static_cast<std::uint8_t>(need & ~both);
+            any_element = any_element && !writes(e);
         } else if ((r & before) != 0) {
             replaced = (write || !writes(e)) && (r & has_all_locks) != 0;
         } else if (write || writes(e)) {
@@ -101,8 +103,11 @@ bool check_cell(fiber& f, cell& c, std::uint8_t bytes, bool write, std::uint64_t
             gaps = gaps || bytes_of(all[n]) == 0;
         }
     }
+    if (write) {
+        the.note_write(at, f);
+    }
     if (need == 0 && !gaps) {
-        if (!write) {
+        if (!write && (any_element || f.element == 0)) {
             the.note_read(at, bytes, f);
         }
         return !raced;
@@ -115,8 +120,18 @@ bool check_cell(fiber& f, cell& c, std::uint8_t bytes, bool write, std::uint64_t
         c.e[1] = kept;
         return !raced;
     }
+    if (need != 0 && !gaps && count == in_cell && n < in_cell) {
+        c = {{added, c.e[0], c.e[1], c.e[2]}}; // no loop, which the compiler may make a call of memmove
+        return !raced;
+    }
     rebuild(c, all, count, added);
     return !raced;
+}
+
+/// The element of the loop that an outcome is for; 0: it is for all of them.
+[[nodiscard]] std::uint32_t element_of(const cell& c, const fiber& f) noexcept {
+    const auto is_of_loop = [&](entry e) { return e != 0 && the.segments[segment_of(e)].strand == f.strand; };
+    return is_of_loop(c.e[0]) || is_of_loop(c.e[1]) ? f.element : 0;
 }
 
 [[nodiscard]] bool has_two_at_most(const cell& c) noexcept { return c.e[2] == 0 && !c.is_long(); }
@@ -135,10 +150,11 @@ void learn(fiber& f, cell& c, std::uint8_t bytes, bool write, std::uint64_t site
     }
     k.before[0] = c.e[0];
     k.before[1] = c.e[1];
+    k.element = element_of(c, f);
     const bool fits = check_cell(f, c, bytes, write, site, at) && has_two_at_most(c);
     k.after[0] = c.e[0];
     k.after[1] = c.e[1];
-    k.segment = segment_of(c.e[0]) == f.segment ? f.segment : 0;
+    k.adds = c.e[0] != k.before[0] && segment_of(c.e[0]) == f.segment;
     k.access = fits ? detector::access_of(bytes, write) : 0;
 }
 
@@ -213,13 +229,20 @@ void access_cell(fiber& f, std::uintptr_t at, std::uint8_t bytes, bool write, st
     }
     cell& c = the.shadow.at(at);
     const detector::outcome& k = the.known_outcome(site, bytes);
+    if (f.segment == 0 && k.adds && k.site == site && k.epoch == f.epoch) {
+        const inside here;
+        (void)the.make_segment(f); // a sweep forgets all outcomes
+    }
     if (c.e[0] == k.before[0] && c.e[1] == k.before[1] && c.e[2] == 0 && k.site == site &&
-        k.epoch == f.epoch && (k.segment == 0 || k.segment == f.segment) &&
+        k.epoch == f.epoch && (k.element == 0 || k.element == f.element) &&
         k.access == detector::access_of(bytes, write)) {
         if (k.before[0] == 0) {
             the.shadow.note_used(at);
         }
-        c.e[0] = k.after[0];
+        if (write) {
+            the.note_write(at, f);
+        }
+        c.e[0] = k.adds ? with_segment(k.after[0], f.segment) : k.after[0];
         c.e[1] = k.after[1];
         return;
     }
@@ -248,12 +271,14 @@ void access_atomically(fiber& f, std::uintptr_t at, std::size_t size, bool write
         known_before = before;
     }
     const std::uint32_t epoch = f.epoch;
+    const std::uint32_t shared_epoch = f.shared_epoch;
     const std::uint32_t segment = f.segment;
     f.locks = known;
     f.changed();
     access(f, at, size, write, site);
     f.locks = before;
     f.epoch = epoch;
+    f.shared_epoch = shared_epoch;
     f.segment = the.fits(segment, f) ? segment : 0; // a sweep may have freed it
 }
 

@@ -35,10 +35,11 @@ struct fiber {
     std::uint32_t acquired;      ///< the latest edge, in this strand
     std::uintptr_t own;          ///< frames below this address began in this strand
     std::uint32_t epoch;         ///< changes with the strand, its edges and its locks
+    std::uint32_t shared_epoch;  ///< that of the next element of this loop, too
     bool of_thread;
     std::uint32_t in_library; ///< levels; not 0: nothing is looked at until the program goes on
 
-    void forget_answers() noexcept { epoch = ++last_epoch; }
+    void forget_answers() noexcept { epoch = shared_epoch = ++last_epoch; }
     void changed() noexcept {
         segment = 0;
         forget_answers();

@@ -50,12 +50,18 @@ struct detector {
             found.readers_before_edges = reader_left_out;
             found.edges = true;
             forget_outcomes(); // from here on all parallel readers are kept
+            for (read_known& k : m_reads) {
+                k = {};
+            }
         }
     }
     /// How the accesses of a segment relate to one of the fiber now: bits of `relation`.
     [[nodiscard]] std::uint8_t related(std::uint32_t segment, const fiber& f) noexcept {
         relation_known& k = m_relations[segment % known_relations];
         if (k.segment != segment || k.epoch != f.epoch) {
+            if (f.element != 0 && segments[segment].strand == f.strand) {
+                return relation_to(segment, f); // it depends on the element of the loop
+            }
             k = {segment, f.epoch, relation_to(segment, f)};
         }
         return k.bits;
@@ -85,8 +91,9 @@ struct detector {
         entry after[2];
         std::uint64_t site;
         std::uint32_t epoch;
-        std::uint32_t segment; ///< 0: nothing is added, so that any segment of the strand fits
+        std::uint32_t element; ///< of a loop, if the entries have some of the same loop; 0: any one fits
         std::uint32_t access;  ///< bytes, and whether it writes; 0: no outcome is known
+        bool adds;             ///< `after` begins with an entry of the running segment
     };
     [[nodiscard]] outcome& known_outcome(std::uint64_t site, std::uint8_t bytes) noexcept {
         return m_outcomes[(site ^ bytes) % known_outcomes];
@@ -100,13 +107,19 @@ struct detector {
         }
     }
 
-    /// A read that adds nothing to those that are kept will add nothing again, until the strand ends.
+    /// A read that adds nothing to those that are kept will add nothing again, until the strand ends. In the
+    /// elements of a loop: until the cell is written.
     void note_read(std::uintptr_t at, std::uint8_t bytes, const fiber& f) noexcept {
         m_reads[at / 8 % known_reads] = {at / 8, f.epoch, bytes};
     }
     [[nodiscard]] bool knows_read(std::uintptr_t at, unsigned bytes, const fiber& f) const noexcept {
         const read_known& k = m_reads[at / 8 % known_reads];
         return k.cell == at / 8 && k.epoch == f.epoch && (bytes & ~unsigned{k.bytes}) == 0;
+    }
+    void note_write(std::uintptr_t at, const fiber& f) noexcept {
+        if (read_known& k = m_reads[at / 8 % known_reads]; f.element != 0 && k.cell == at / 8) {
+            k.epoch = 0;
+        }
     }
 
 private:

@@ -8,12 +8,12 @@ inline namespace v0 {
 namespace detail::race {
 namespace {
 
-/// Forgets the frames below `upto`: they have ended.
-void clear(fiber& f, std::uintptr_t upto) noexcept {
-    if (f.lowest < upto && upto - f.lowest < (std::uintptr_t{64} << 20)) {
-        the.shadow.forget(f.lowest - 128, upto - f.lowest + 128);
-    }
+/// Forgets the frames below `upto`: they have ended. True if anything in them was known.
+bool clear(fiber& f, std::uintptr_t upto) noexcept {
+    const bool any = f.lowest < upto && upto - f.lowest < (std::uintptr_t{64} << 20) &&
+                     the.shadow.forget(f.lowest - 128, upto - f.lowest + 128);
     f.lowest = upto;
+    return any;
 }
 
 void pin(std::uint32_t s) noexcept {
@@ -182,7 +182,7 @@ loop::~loop() {
             f->of_loop = m_outer;
             f->locks = m_locks_before;
             unpin(m_before);
-            clear(*f, fiber::stack_above(__builtin_frame_address(0)));
+            (void)clear(*f, fiber::stack_above(__builtin_frame_address(0)));
             f->begin_strand(m_before, __builtin_frame_address(0));
             f->edges = m_edges_before;
         }
@@ -202,10 +202,19 @@ void loop::end_element(fiber& f) noexcept {
     }
 }
 void loop::begin_element(fiber& f, std::uint32_t first, const void* frame) noexcept {
-    clear(f, fiber::stack_above(frame));
-    f.begin_strand(m_elements, frame);
-    f.edges = the.order[m_elements].edges;
-    f.locks = 0; // a lock that the parent holds excludes no other element
+    const bool has_forgotten = clear(f, fiber::stack_above(frame));
+    const bool was_operation = f.first_element != f.element;
+    if (f.strand == m_elements && f.element != 0 && f.locks == 0 && !has_forgotten &&
+        !(was_operation && f.epoch == f.shared_epoch)) {
+        f.acquired = 0;
+        f.segment = 0;
+        f.own = fiber::stack_above(frame);
+        f.epoch = first != 0 ? ++fiber::last_epoch : f.shared_epoch;
+    } else {
+        f.begin_strand(m_elements, frame);
+        f.edges = the.order[m_elements].edges;
+        f.locks = 0; // a lock that the parent holds excludes no other element
+    }
     if (m_last == ended_element - 1) {
         m_last = 0; // after 4 billion the numbers begin again
         if (m_innermost != nullptr) {
@@ -296,7 +305,7 @@ void running::begin(const void* frame) noexcept {
     if (m_before == 0 && m_child != 0) {
         f->frames->calls = the.order[m_child].calls; // a stack of its own: its callers are those of the fork
     }
-    clear(*f, fiber::stack_above(frame));
+    (void)clear(*f, fiber::stack_above(frame));
     f->begin_strand(m_child, frame);
     f->edges = m_child != 0 ? the.order[m_child].edges : 0;
 }
@@ -316,7 +325,7 @@ running::~running() {
         f->locks = m_locks;
         unpin(m_child);
         unpin(m_before);
-        clear(*f, fiber::stack_above(__builtin_frame_address(0)));
+        (void)clear(*f, fiber::stack_above(__builtin_frame_address(0)));
         f->begin_strand(m_before, __builtin_frame_address(0));
         f->edges = m_edges_before;
     }
@@ -421,7 +430,7 @@ caller::call::call(caller& c) noexcept : m_caller(c), m_before(0), m_edges_befor
         if (m_before == 0) {
             f->frames->calls = c.m_calls;
         }
-        clear(*f, fiber::stack_above(__builtin_frame_address(0)));
+        (void)clear(*f, fiber::stack_above(__builtin_frame_address(0)));
         f->begin_strand(c.m_strand, __builtin_frame_address(0));
         f->edges = c.m_edges;
     }
@@ -435,7 +444,7 @@ caller::call::~call() {
         m_caller.m_edges = f->edges;
         pin(m_caller.m_strand);
         unpin(m_before);
-        clear(*f, fiber::stack_above(__builtin_frame_address(0)));
+        (void)clear(*f, fiber::stack_above(__builtin_frame_address(0)));
         f->begin_strand(m_before, __builtin_frame_address(0));
         f->edges = m_edges_before;
     }

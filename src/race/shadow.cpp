@@ -28,9 +28,11 @@ void shadow_memory::assign(cell& c, bool was_long, const entry* from, unsigned n
     c = {{std::uint64_t{l} << 32, 0, 0, 0}};
 }
 
-void shadow_memory::forget(std::uintptr_t at, std::size_t size) noexcept {
+bool shadow_memory::forget(std::uintptr_t at, std::size_t size) noexcept {
+    bool any = false;
     each_word(at, size, [&](chunk& in, std::size_t word, std::uint64_t bits, std::uintptr_t) {
         in.used[word] &= ~bits;
+        any = true;
         for (; bits != 0; bits &= bits - 1) {
             cell& c = in.cells[word * 64 + static_cast<unsigned>(__builtin_ctzll(bits))];
             if (c.is_long()) {
@@ -39,6 +41,7 @@ void shadow_memory::forget(std::uintptr_t at, std::size_t size) noexcept {
             c = {};
         }
     });
+    return any;
 }
 
 } // namespace detail::race

@@ -66,8 +66,8 @@ public:
     }
     /// Writes n entries: a list takes up to in_list.
     void assign(cell& c, bool was_long, const entry* from, unsigned n) noexcept;
-    /// New memory: nothing has been done to it.
-    void forget(std::uintptr_t at, std::size_t size) noexcept;
+    /// New memory: nothing has been done to it. False: nothing was known of it.
+    bool forget(std::uintptr_t at, std::size_t size) noexcept;
     /// Calls f(address) for each used cell of this memory. f may use other cells.
     template <class F>
     void each_used(std::uintptr_t at, std::size_t size, F f) noexcept {

@@ -62,8 +62,8 @@ public:
     /// Forks: a child and the rest of `parent`. Before the first fork of a block, `join` is 0 and made, too.
     void fork(std::uint32_t parent, std::uint32_t edges, how child_is, how rest_is, std::uint32_t& child,
               std::uint32_t& rest, std::uint32_t& join) noexcept;
-    /// An element of a loop, whose strand all elements share, parallel to the others. If `oldest` is not 0, it
-    /// comes after this strand and all elements since.
+    /// An element of a loop, whose strand all elements share, parallel to the others. If `oldest` is not 0,
+    /// it comes after this strand and all elements since.
     [[nodiscard]] std::uint32_t element_of(std::uint32_t loop, std::uint32_t edges,
                                            std::uint32_t oldest) noexcept;
     /// The strand to which an edge leads from all that was forked in the block of `join`, and from nothing

@@ -52,10 +52,23 @@ void detector::merge_ended() noexcept {
             loops[count++] = l;
         }
     }
+    struct {
+        std::uint32_t loop, first, last; // elements with the last answer
+    } half{};
     const auto ended_as = [&](const segment_record& s) {
+        if (s.strand == half.loop && s.element >= half.first && s.element <= half.last) {
+            return half.last;
+        }
         const loop* const* const l = std::find_if(
             loops, loops + count, [&](const loop* each) { return each->m_elements == s.strand; });
-        return l != loops + count ? ended_number(**l, s.element) : ended_element;
+        if (l == loops + count) {
+            return ended_element;
+        }
+        const std::uint32_t ended = ended_number(**l, s.element);
+        if (ended != ended_element) {
+            half = {s.strand, s.element, ended};
+        }
+        return ended;
     };
     for (std::uint32_t i = 1; i < segments.end(); ++i) {
         segment_record& s = segments[i];
@@ -63,8 +76,9 @@ void detector::merge_ended() noexcept {
             continue;
         }
         const std::uint32_t join = order.ended(s.strand);
-        const std::uint32_t element =
-            join != s.strand || s.element == ended_block ? ended_block : s.element != 0 ? ended_as(s) : 0;
+        const std::uint32_t element = join != s.strand || s.element == ended_block ? ended_block
+                                      : s.element != 0                             ? ended_as(s)
+                                                                                   : 0;
         if (element == 0) {
             continue;
         }

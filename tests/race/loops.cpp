@@ -8,6 +8,7 @@
 #include <pilfer/algorithm/reduce.hpp>
 #include <pilfer/algorithm/scan.hpp>
 #include <pilfer/algorithm/search.hpp>
+#include <pilfer/sort.hpp>
 
 #include "cases.hpp"
 
@@ -405,6 +406,130 @@ REPAIRED(operation_outside_forks) {
     keep(pilfer::reduce(std::size_t{0}, v.size(), part{0, 0}, element, operation));
     keep(v);
     keep(w);
+}
+
+PLANTED(operation_beside_forks,
+        "some elements of a reduction fork, and an operation changes one before its own") {
+    std::vector<long> v(96);
+    const auto element = [&](std::size_t i) {
+        if (i % 5 == 0) {
+            pilfer::join([&] { v[i] += 1; }, [] {});
+        } else {
+            v[i] += 1; // races
+        }
+        return part{i, i + 1};
+    };
+    const auto operation = [&](part a, part b) {
+        if (a.first % 5 > 1) {
+            v[a.first - 1] += 1; // races
+        }
+        v[a.first] += v[b.last - 1]; // races
+        return both(a, b);
+    };
+    keep(pilfer::reduce(std::size_t{0}, v.size(), part{0, 0}, element, operation));
+    keep(v);
+}
+REPAIRED(operation_beside_forks) {
+    std::vector<long> v(96);
+    const auto element = [&](std::size_t i) {
+        if (i % 5 == 0) {
+            pilfer::join([&] { v[i] += 1; }, [] {});
+        } else {
+            v[i] += 1;
+        }
+        return part{i, i + 1};
+    };
+    const auto operation = [&](part a, part b) {
+        if (a.first % 3 == 0) {
+            pilfer::join([&] { v[a.first] += 1; }, [&] { v[b.last - 1] += 1; });
+        }
+        for (std::size_t i = a.first; i < b.last; ++i) {
+            v[i] += 1;
+        }
+        return both(a, b);
+    };
+    keep(pilfer::reduce(std::size_t{0}, v.size(), part{0, 0}, element, operation));
+    keep(v);
+}
+
+PLANTED(operation_beside_fork,
+        "an operation of a reduction changes an element that forks, before its own ones") {
+    std::vector<long> v(96);
+    const auto element = [&](std::size_t i) {
+        if (i % 8 == 5) {
+            pilfer::join([&] { v[i] += 1; }, [] {}); // races
+        }
+        return part{i, i + 1};
+    };
+    const auto operation = [&](part a, part b) {
+        if (a.first % 8 == 6) {
+            v[a.first - 1] += 1; // races
+        }
+        return both(a, b);
+    };
+    keep(pilfer::reduce(std::size_t{0}, v.size(), part{0, 0}, element, operation));
+    keep(v);
+}
+REPAIRED(operation_beside_fork) {
+    std::vector<long> v(96);
+    const auto element = [&](std::size_t i) {
+        if (i % 8 == 5) {
+            pilfer::join([&] { v[i] += 1; }, [] {});
+        }
+        return part{i, i + 1};
+    };
+    const auto operation = [&](part a, part b) {
+        if (a.first % 8 == 4) {
+            v[a.first + 1] += 1;
+        }
+        return both(a, b);
+    };
+    keep(pilfer::reduce(std::size_t{0}, v.size(), part{0, 0}, element, operation));
+    keep(v);
+}
+
+PLANTED(read_after_write, "an element writes what all read, and reads it again itself") {
+    std::vector<long> v(8, 1);
+    std::vector<long> sums(32);
+    for_each(std::size_t{0}, sums.size(), [&](std::size_t i) {
+        if (i == 0) {
+            v[3] = 7; // races
+        }
+        sums[i] = v[3]; // races
+    });
+    keep(sums);
+}
+REPAIRED(read_after_write) {
+    std::vector<long> v(32, 1);
+    std::vector<long> sums(32);
+    for_each(std::size_t{0}, sums.size(), [&](std::size_t i) {
+        v[i] = 7;
+        sums[i] = v[i] + v[i];
+    });
+    keep(sums);
+}
+
+PLANTED(counting_comparison, "a comparison of a sort that counts its calls") {
+    std::vector<int> v(20'000);
+    for (std::size_t i = 0; i < v.size(); ++i) {
+        v[i] = int(i * 7919 % 20'011);
+    }
+    long calls = 0;
+    const auto less = [&](int a, int b) {
+        ++calls; // races
+        return a < b;
+    };
+    pilfer::sort(v.begin(), v.end(), less); // races: clang++ has no line in the comparison
+    keep(v);
+    keep(calls);
+}
+REPAIRED(counting_comparison) {
+    std::vector<int> v(20'000);
+    for (std::size_t i = 0; i < v.size(); ++i) {
+        v[i] = int(i * 7919 % 20'011);
+    }
+    pilfer::sort(v.begin(), v.end(), [](int a, int b) { return a < b; });
+    keep(v);
 }
 
 namespace {

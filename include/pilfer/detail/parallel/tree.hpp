@@ -91,8 +91,7 @@ template <class T, class I, class Map, class Combine>
 [[nodiscard]] T serial_tree(I first, std::uint64_t n, Map& map, Combine& combine) {
     if (n == 1) {
 #if defined(PILFER_RACE)
-        auto one = [&]() -> T { return T(std::invoke(map, detail::element(first))); };
-        return race::of_program(one);
+        return detail::call_at<T>(map, first);
 #endif
         return T(std::invoke(map, detail::element(first)));
     }
@@ -132,10 +131,11 @@ template <class T, class I, class Map, class Combine>
 
 /// True for sums and the like of numbers, which access nothing.
 template <class Combine, class T>
-inline constexpr bool accesses_nothing =
-    std::is_arithmetic_v<T> && (std::same_as<Combine, std::plus<>> || std::same_as<Combine, std::plus<T>> ||
-                                std::same_as<Combine, std::multiplies<>> ||
-                                std::same_as<Combine, std::multiplies<T>>);
+inline constexpr bool accesses_nothing = std::is_arithmetic_v<T> &&
+                                         (std::same_as<Combine, std::plus<>> ||
+                                          std::same_as<Combine, std::plus<T>> ||
+                                          std::same_as<Combine, std::multiplies<>> ||
+                                          std::same_as<Combine, std::multiplies<T>>);
 
 template <class T, class Leaf, class Combine>
 [[nodiscard]] T run_node(std::uint64_t first, std::uint64_t n, Leaf& leaf, Combine& combine, race::loop& all,

@@ -135,12 +135,22 @@ using kept_close =
                            sizeof(F) <= line_bytes && std::is_invocable_v<const F&, Arguments...>,
                        const F, F&>;
 
+#if defined(PILFER_RACE)
+/// As race::of_program() for one element. `at` is a value, because a frame of the library would be read for a
+/// reference.
+template <class T, class F, class I>
+PILFER_NOINLINE T call_at(F& f, I at) {
+    const race::program now;
+    return T(std::invoke(f, detail::element(at)));
+}
+#endif
+
 template <class I, class Body>
 PILFER_NOINLINE void run_piece(I first, I stop, Body& body) {
     kept_close<Body, decltype(detail::element(first))> close = body;
     for (; first != stop; ++first) {
 #if defined(PILFER_RACE)
-        race::of_program(close, detail::element(first));
+        detail::call_at<void>(close, first);
 #else
         close(detail::element(first));
 #endif
