@@ -169,7 +169,8 @@ constexpr int releases = 1 << __ATOMIC_RELEASE | 1 << __ATOMIC_ACQ_REL | 1 << __
         return v;                                                                                            \
     }                                                                                                        \
     PILFER_HOOK void __tsan_atomic##bits##_store(volatile type* at, type v, int order) noexcept {            \
-        __atomic_store_n(at, v, __ATOMIC_SEQ_CST);                                                           \
+        order == __ATOMIC_SEQ_CST ? __atomic_store_n(at, v, __ATOMIC_SEQ_CST)                                \
+                                  : __atomic_store_n(at, v, __ATOMIC_RELEASE);                               \
         announce(at, sizeof v, true, order == __ATOMIC_SEQ_CST ? __ATOMIC_RELEASE : order, PILFER_SITE);     \
     }                                                                                                        \
     PILFER_CHANGE(bits, type, exchange, __atomic_exchange_n)                                                 \

@@ -149,6 +149,7 @@ private:
     outcome m_outcomes[known_outcomes] = {};
     std::uint32_t m_sweep_after = usual_sweep_after;
     std::uint32_t m_next_sweep = usual_sweep_after;
+    bool m_merges = true; ///< in the next sweep. Few used cells keep few records without it.
 };
 extern constinit detector the;
 

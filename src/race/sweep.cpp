@@ -95,12 +95,11 @@ void detector::merge_ended() noexcept {
 }
 
 void detector::sweep() noexcept {
-    if (!found.edges) {
+    if (!found.edges && m_merges) {
         merge_ended();
     }
     const auto merged = [&](std::uint32_t s) {
-        const segment_record& r = segments[s];
-        return s != 0 && r.merged != 0 ? r.merged : s;
+        return s != 0 && segments[s].merged != 0 ? segments[s].merged : s;
     };
     const auto mark_strand = [&](std::uint32_t s) {
         for (; s != 0 && !order[s].marked; s = order[s].parent) {
@@ -155,6 +154,7 @@ void detector::sweep() noexcept {
     // The work of a sweep is paid by the records that are made before the next one.
     const std::uint32_t kept = segments.live() + calls.live() + order.live();
     const std::uint32_t more = kept + static_cast<std::uint32_t>(cells / 2) + usual_sweep_after;
+    m_merges = m_sweep_after != usual_sweep_after || cells > usual_sweep_after / 16;
     m_next_sweep = kept + (m_sweep_after == usual_sweep_after ? more : m_sweep_after);
 }
 
