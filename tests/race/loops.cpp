@@ -509,6 +509,96 @@ REPAIRED(read_after_write) {
     keep(sums);
 }
 
+namespace {
+
+[[gnu::noinline]] long word_of(const std::vector<long>& v, std::size_t i) {
+    return v[i]; // races
+}
+
+} // namespace
+
+PLANTED(own_word_read, "an element writes a word and reads it in a call, as all others do") {
+    std::vector<long> v(8, 1);
+    std::vector<long> sums(32);
+    for_each(std::size_t{0}, sums.size(), [&](std::size_t i) {
+        if (i == 0) {
+            v[3] = 7; // races
+        }
+        sums[i] = word_of(v, 3);
+    });
+    keep(sums);
+}
+REPAIRED(own_word_read) {
+    std::vector<long> v(32, 1);
+    std::vector<long> sums(32);
+    for_each(std::size_t{0}, sums.size(), [&](std::size_t i) {
+        v[i] = 7;
+        sums[i] = word_of(v, i) + word_of(v, i);
+    });
+    keep(sums);
+}
+
+namespace {
+
+[[gnu::noinline]] void fill(std::vector<long>& v, std::size_t first, std::size_t last) {
+    for (; first != last; ++first) {
+        v[first] = 7; // races
+    }
+}
+[[gnu::noinline]] long total_of(const std::vector<long>& v, std::size_t first, std::size_t last) {
+    long sum = 0;
+    for (; first != last; ++first) {
+        sum += v[first]; // races
+    }
+    return sum;
+}
+
+} // namespace
+
+PLANTED(own_block_read, "an element writes a block and reads it in a call, as all others do") {
+    std::vector<long> v(64);
+    std::vector<long> sums(8);
+    for_each(std::size_t{0}, sums.size(), [&](std::size_t i) {
+        if (i == 0) {
+            fill(v, 0, 64);
+        }
+        sums[i] = total_of(v, 0, 64);
+    });
+    keep(sums);
+}
+REPAIRED(own_block_read) {
+    std::vector<long> v(64);
+    std::vector<long> sums(8);
+    for_each(std::size_t{0}, sums.size(), [&](std::size_t i) {
+        fill(v, 8 * i, 8 * i + 8);
+        sums[i] = total_of(v, 8 * i, 8 * i + 8);
+    });
+    keep(sums);
+}
+
+PLANTED(operation_after_reads, "an operation of a reduction writes what its elements and later ones read") {
+    long limit = 1;
+    const auto element = [&](long i) { return i * limit; }; // races
+    const auto operation = [&](long a, long b) {
+        if (a == 0 && b == 2) {
+            limit = 1; // races
+        }
+        return a;
+    };
+    keep(pilfer::reduce(0L, 64L, 0L, element, operation));
+}
+REPAIRED(operation_after_reads) {
+    long limit = 1;
+    const auto element = [&](long i) { return i * limit; };
+    const auto operation = [&](long a, long b) {
+        if (a == 0 && b == 32) {
+            limit = 1;
+        }
+        return a;
+    };
+    keep(pilfer::reduce(0L, 64L, 0L, element, operation));
+}
+
 PLANTED(counting_comparison, "a comparison of a sort that counts its calls") {
     std::vector<int> v(20'000);
     for (std::size_t i = 0; i < v.size(); ++i) {
