@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""profile_lines.py BEFORE AFTER [--rounds N] [--size SIZE]: what a recording costs in two versions.
+"""profile_lines.py BEFORE AFTER [--rounds N] [--size SIZE] [--repeat N]: what a recording costs in two versions.
 
 BEFORE and AFTER are build folders with the benchmark programs of uts, of two versions of the library. Each program records
 its work and span (PILFER_PROFILE), and then its task graph, too. The figures are CPU times of whole runs, in which the two
@@ -16,10 +16,9 @@ import tempfile
 
 VARIANTS = ("pilfer_join", "pilfer_spawn", "pilfer_fork")
 NOTHING, FIGURES, GRAPH = "nothing", "work and span", "and the graph"
-REPEAT = 40  # in one process, whose beginning and end then matter little
 
 
-def cpu_seconds(build, variant, size, folder, recorded, path=""):
+def cpu_seconds(build, variant, options, folder, recorded, path=""):
     program = os.path.join(build, "bench", "bin", f"bench-uts-{variant}")
     environment = {**os.environ, "PILFER_WORKERS": "1", "PATH": path}
     if recorded != NOTHING:
@@ -27,8 +26,8 @@ def cpu_seconds(build, variant, size, folder, recorded, path=""):
     if recorded == GRAPH:
         environment["PILFER_PROFILE_GRAPH"] = os.path.join(folder, "graph")
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run([program, "--workers", "1", "--size", size, "--repeat", str(REPEAT)], env=environment, capture_output=True,
-                          text=True)
+    done = subprocess.run([program, "--workers", "1", "--size", options.size, "--repeat", str(options.repeat)], env=environment,
+                          capture_output=True, text=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     if done.returncode != 0:
         sys.exit(f"{program} ends with {done.returncode}\n{done.stderr}")
@@ -41,6 +40,7 @@ def main():
     parser.add_argument("after")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--size", default="tiny", choices=["tiny", "quick", "medium", "full", "large"])
+    parser.add_argument("--repeat", type=int, default=40, help="in one process; the more, the less its begin and end matter")
     options = parser.parse_args()
     print("| uts by | recorded | not recorded, s | before, s | after, s | ratio |\n| --- | --- | ---: | ---: | ---: | ---: |")
     with tempfile.TemporaryDirectory() as folder:
@@ -50,11 +50,11 @@ def main():
                 times = [[] for _ in runs]
                 for i in range(options.rounds):
                     for n in (0, 1, 2) if i % 2 == 0 else (2, 1, 0):
-                        times[n].append(cpu_seconds(runs[n][0], variant, options.size, folder, runs[n][1]))
+                        times[n].append(cpu_seconds(runs[n][0], variant, options, folder, runs[n][1]))
                 plain, before, after = map(statistics.median, times)
                 print(f"| {variant.removeprefix('pilfer_')} | {recorded} | {plain:.3f} | {before:.3f} | {after:.3f} | "
                       f"{after / before:.3f} |", flush=True)
-        alone, read = (statistics.median(cpu_seconds(options.after, VARIANTS[0], "tiny", folder, FIGURES, path)
+        alone, read = (statistics.median(cpu_seconds(options.after, VARIANTS[0], options, folder, FIGURES, path)
                                          for _ in range(options.rounds)) for path in ("", os.environ["PATH"]))
         print(f"\nReading the lines at the end takes {1e3 * (read - alone):.0f} ms.")
 

@@ -13,6 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include <pilfer/detail/base/platform.hpp>
+
 namespace pilfer {
 inline namespace v0 {
 namespace profile {
@@ -58,10 +60,7 @@ public:
                 return;
             }
         }
-        if (m_count == m_few.size()) {
-            make_room();
-        }
-        m_few[m_count++] = {place, ns, burden_ns};
+        add_new({place, ns, burden_ns});
     }
     /// True if other chains may point to a part of this one.
     [[nodiscard]] bool shares() const noexcept { return m_newest != nullptr; }
@@ -91,6 +90,12 @@ private:
         }
     };
 
+    PILFER_NOINLINE void add_new(const at_place& e) {
+        if (m_count == m_few.size()) {
+            make_room();
+        }
+        m_few[m_count++] = e;
+    }
     /// Moves the chain's own places into a segment of its own.
     void make_room() {
         if (m_newest == nullptr || m_newest->users > 1) {

@@ -283,13 +283,18 @@ trace::places::number recorder::place_of(const spot& here, const task& t) {
 void recorder::comes_to(task& t, trace::places::number place) {
     if (m_lines) {
         t.came_to = place;
-        if (place >= m_at.size()) {
-            m_at.resize(place + 1);
+        if (place >= m_places_seen) [[unlikely]] {
+            add_places(place);
         }
         if (m_graph != nullptr) {
             t.words.at(place);
         }
     }
+}
+
+PILFER_NOINLINE void recorder::add_places(trace::places::number last) {
+    m_at.resize(last + 1);
+    m_places_seen = last + 1;
 }
 
 /// At the place to which the parent came last.

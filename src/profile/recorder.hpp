@@ -204,6 +204,7 @@ private:
     [[nodiscard]] task& behind_strand();
     [[nodiscard]] trace::places::number place_of(const spot& here, const task& t);
     void comes_to(task& t, trace::places::number place);
+    void add_places(trace::places::number last);
     [[nodiscard]] std::unique_ptr<task> child_of(task& parent);
     task* add_child(std::unique_ptr<task>& slot, key self, code runs, task& parent, const spot& here);
     void write_functions();
@@ -250,6 +251,7 @@ private:
     const bool m_lines;
     trace::places m_places;
     std::vector<place_figures> m_at{{}};                // by place
+    trace::places::number m_places_seen = 1;            // the size of m_at
     mutable std::vector<trace::source_place> m_sources; // by place; empty until they are asked for
 };
 

@@ -179,6 +179,52 @@ PILFER_NO_SANITIZE std::uint32_t places::follow(frame from, std::uintptr_t end) 
     }
 }
 
+std::size_t places::short_hash(const void* first, const void* last) noexcept {
+    const auto both = 3 * reinterpret_cast<std::uintptr_t>(first) + reinterpret_cast<std::uintptr_t>(last);
+    return static_cast<std::size_t>(std::uint64_t{both} * 0x9e3779b97f4a7c15U >> 40);
+}
+
+/// The place of the stack if it is one of those found last, else 0. Not instrumented, as follow().
+PILFER_NO_SANITIZE places::number places::recall(frame from, std::uintptr_t end) const noexcept {
+    const auto pc_at = [from](std::uintptr_t depth) {
+        return *reinterpret_cast<const void* const*>(from.sp + depth - sizeof(void*));
+    };
+    const std::uintptr_t depth = m_depths[short_hash(from.pc, nullptr) % m_depths.size()];
+    if (depth == 0 || from.sp + depth > end) {
+        return 0;
+    }
+    const recent_stack& r = m_recent[short_hash(from.pc, pc_at(depth)) % m_recent.size()];
+    if (r.frames[0].pc != from.pc || r.depth != depth) {
+        return 0;
+    }
+    for (unsigned i = 1; i < r.count; ++i) {
+        if (pc_at(r.frames[i].sp) != r.frames[i].pc) {
+            return 0;
+        }
+    }
+    return r.place;
+}
+
+/// `last`: the node of a function of the user, with a place. A stack of one frame, or of many, is left out.
+void places::remember(std::uint32_t last) noexcept {
+    recent_stack r;
+    std::array<std::uint32_t, recent_stack::most> path{};
+    for (std::uint32_t n = last; n != 0; n = m_nodes[n].inner) {
+        if (r.count == path.size()) {
+            return;
+        }
+        path[r.count++] = n;
+    }
+    for (unsigned i = 0; i < r.count; ++i) {
+        const node& n = m_nodes[path[r.count - 1 - i]];
+        r.frames[i] = {n.pc, r.depth};
+        r.depth += i + 1 < r.count ? n.distance : 0;
+    }
+    r.place = m_nodes[last].place;
+    m_depths[short_hash(r.frames[0].pc, nullptr) % m_depths.size()] = r.depth;
+    m_recent[short_hash(r.frames[0].pc, m_nodes[last].pc) % m_recent.size()] = r;
+}
+
 /// The last node of the stack, which becomes known. 0: the stack cannot be unwound.
 std::uint32_t places::unwind(frame from, std::uintptr_t end) {
     stack s{from, end != 0 ? end : UINTPTR_MAX};
@@ -224,8 +270,15 @@ places::number places::place_of(std::uint32_t last, number under) {
 
 places::number places::at(frame from, std::uintptr_t end, number under) {
 #if defined(__x86_64__)
+    if (const number recent = recall(from, end); recent != 0) [[likely]] {
+        return recent;
+    }
     if (const std::uint32_t known = end != 0 ? follow(from, end) : 0; known != 0) [[likely]] {
-        return place_of(known, under);
+        const number found = place_of(known, under);
+        if (m_nodes[known].is_sure && found != 0) {
+            remember(known);
+        }
+        return found;
     }
 #endif
     return place_of(unwind(from, end), under);

@@ -7,6 +7,7 @@
 // the stack is unwound again.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -80,6 +81,14 @@ private:
         std::uint32_t node = 0;
         number under = 0;
     };
+    /// A stack up to a function of the user, as it was found.
+    struct recent_stack {
+        static constexpr unsigned most = 6;
+        number place = 0;
+        unsigned count = 0;
+        std::uintptr_t depth = 0;         // of its last frame
+        std::array<frame, most> frames{}; // their stack pointers count from that of the first one
+    };
 
 public:
     /// All places up to now.
@@ -100,6 +109,9 @@ private:
     [[nodiscard]] std::uint32_t find(std::uint32_t inner, const void* pc) const noexcept;
     [[nodiscard]] std::uint32_t add(std::uint32_t inner, const void* pc);
     [[nodiscard]] std::uint32_t follow(frame from, std::uintptr_t end) const noexcept;
+    [[nodiscard]] static std::size_t short_hash(const void* first, const void* last) noexcept;
+    [[nodiscard]] number recall(frame from, std::uintptr_t end) const noexcept;
+    void remember(std::uint32_t last) noexcept;
     [[nodiscard]] std::uint32_t unwind(frame from, std::uintptr_t end);
     void grow();
     [[nodiscard]] number place_of(std::uint32_t last, number under);
@@ -109,6 +121,9 @@ private:
     std::vector<std::uint32_t> m_table =
         std::vector<std::uint32_t>(256); // of nodes, by their hashes; 0: free
     std::vector<place> m_places{{}};
+    // Most looks find one of the last stacks again. They compare it frame by frame, and search no table.
+    std::array<std::uintptr_t, 64> m_depths{}; // by a stack's first return address; of the last stack found
+    std::array<recent_stack, 128> m_recent{};  // by the first and the last return address
     std::unordered_map<std::uint64_t, number> m_unsure; // by node and `under`
     std::unordered_map<const void*, bool> m_is_user;
     os::symbols m_symbols;

@@ -25,6 +25,17 @@ using pilfer::v0::trace::places;
     asm volatile("" ::: "memory");
     return n;
 }
+/// Two functions with frames of one size.
+[[gnu::noinline]] places::number by_one_way(places& p, std::uintptr_t end) {
+    const places::number n = deeper(p, end, 0);
+    asm volatile("nop" ::: "memory");
+    return n;
+}
+[[gnu::noinline]] places::number by_another_way(places& p, std::uintptr_t end) {
+    const places::number n = deeper(p, end, 0);
+    asm volatile("" ::: "memory");
+    return n;
+}
 /// Its frame has another size each time, so the distance to the next frame is not always the same.
 [[gnu::noinline]] places::number with_room(places& p, std::uintptr_t end, std::size_t bytes) {
     volatile char* const room = static_cast<char*>(alloca(bytes));
@@ -79,6 +90,20 @@ TEST_F(places_of_stacks, frames_of_the_library_are_passed) {
         EXPECT_NE(sources.at(n).function.find("places_of_stacks"), std::string::npos)
             << sources.at(n).function;
     }
+}
+
+TEST_F(places_of_stacks, stacks_that_differ_in_the_middle_alone_are_not_mixed_up) {
+    places p;
+    std::set<places::number> one, another;
+    places::number (*volatile way)(places&, std::uintptr_t) = nullptr;
+    for (const bool first : {true, true, true, false, false, true, false, true}) {
+        way = first ? &library::by_one_way : &library::by_another_way;
+        (first ? one : another).insert(way(p, end_of_stack()));
+    }
+    EXPECT_EQ(one.size(), 1U);
+    EXPECT_EQ(another.size(), 1U);
+    EXPECT_NE(*one.begin(), *another.begin());
+    EXPECT_FALSE(one.contains(0) || another.contains(0));
 }
 
 TEST_F(places_of_stacks, a_frame_of_variable_size_does_not_lead_astray) {
