@@ -122,13 +122,41 @@ struct line_profile {
     }
 };
 
+/// Waits at a line for something else than tasks.
+struct line_waits {
+    study::source_line line;
+    std::string reason;
+    std::uint64_t waits = 0, total_ns = 0, longest_ns = 0;
+};
+
 struct pool_profile {
     long process = 0;
     bool ended = false;
     std::uint64_t workers_asked = 0;
     pilfer::work_span figures;
     std::vector<line_profile> lines; ///< The longest on the burdened chain first.
+    std::vector<line_waits> waits;   ///< The longest in total first.
 };
+
+[[nodiscard]] study::source_line line_of(nlohmann::json const& row) {
+    return {row.at("file").get<std::string>(), row.at("line").get<unsigned>(),
+            row.at("function").get<std::string>()};
+}
+
+/// Absent in files of older versions.
+[[nodiscard]] std::vector<line_waits> waits_of(nlohmann::json const& rows) {
+    std::vector<line_waits> all;
+    for (auto const& row : rows) {
+        auto const n = [&row](char const* name) { return row.at(name).get<std::uint64_t>(); };
+        all.push_back(
+            {line_of(row), row.at("for").get<std::string>(), n("waits"), n("total_ns"), n("longest_ns")});
+    }
+    std::sort(all.begin(), all.end(), [](line_waits const& a, line_waits const& b) {
+        return std::tuple(b.total_ns, b.waits, a.line, a.reason) <
+               std::tuple(a.total_ns, a.waits, b.line, b.reason);
+    });
+    return all;
+}
 
 [[nodiscard]] pool_profile read(pool_file const& file) {
     pool_profile p;
@@ -164,20 +192,14 @@ struct pool_profile {
     }
     for (auto const& row : json.at("lines")) {
         auto const n = [&row](char const* name) { return row.at(name).get<std::uint64_t>(); };
-        p.lines.push_back({{row.at("file").get<std::string>(), row.at("line").get<unsigned>(),
-                            row.at("function").get<std::string>()},
-                           n("work_ns"),
-                           n("chain_ns"),
-                           n("burden_ns"),
-                           n("tasks"),
-                           n("strands"),
-                           n("waits"),
-                           n("waited_ns")});
+        p.lines.push_back({line_of(row), n("work_ns"), n("chain_ns"), n("burden_ns"), n("tasks"),
+                           n("strands"), n("waits"), n("waited_ns")});
     }
     std::sort(p.lines.begin(), p.lines.end(), [](line_profile const& a, line_profile const& b) {
         return std::tuple(b.chain_ns + b.burden_ns, b.work_ns, a.line) <
                std::tuple(a.chain_ns + a.burden_ns, a.work_ns, b.line);
     });
+    p.waits = waits_of(json.value("waits", nlohmann::json::array()));
     return p;
 }
 
@@ -201,6 +223,20 @@ constexpr std::array<unsigned, 7> curve = {1, 2, 4, 8, 16, 32, 64};
                        {"strands", l.strands},
                        {"waits", l.waits},
                        {"waited_ns", l.waited_ns}});
+    }
+    return all;
+}
+
+[[nodiscard]] nlohmann::json waits_as_json(pool_profile const& p) {
+    nlohmann::json all = nlohmann::json::array();
+    for (auto const& w : p.waits) {
+        all.push_back({{"file", w.line.file},
+                       {"line", w.line.line},
+                       {"function", w.line.function},
+                       {"for", w.reason},
+                       {"waits", w.waits},
+                       {"total_ns", w.total_ns},
+                       {"longest_ns", w.longest_ns}});
     }
     return all;
 }
@@ -229,7 +265,8 @@ constexpr std::array<unsigned, 7> curve = {1, 2, 4, 8, 16, 32, 64};
             {"span_strands", f.span_strands},
             {"average_strand_ns", average_strand(f)},
             {"speedup", std::move(speedup)},
-            {"lines", lines_as_json(p)}};
+            {"lines", lines_as_json(p)},
+            {"waits", waits_as_json(p)}};
 }
 
 /// Three digits and more, in the unit that needs the fewest zeros.
@@ -303,6 +340,24 @@ constexpr std::size_t most_lines = 20;
     return text;
 }
 
+[[nodiscard]] std::string waits_as_text(pool_profile const& p) {
+    std::vector<study::source_line> lines;
+    std::transform(p.waits.begin(), p.waits.end(), std::back_inserter(lines),
+                   [](auto const& w) { return w.line; });
+    auto const names = study::line_names(lines);
+    std::string text = "\n     waits     in total  the longest   waits for, line\n";
+    auto const ns_text = [](std::uint64_t ns) { return study::time_text(static_cast<double>(ns)); };
+    for (std::size_t i = 0; i < std::min(names.size(), most_lines); ++i) {
+        auto const& w = p.waits[i];
+        text += fmt::format("  {:>8}{:>13}{:>13}   {}, {}\n", w.waits, ns_text(w.total_ns),
+                            ns_text(w.longest_ns), w.reason, names[i]);
+    }
+    if (names.size() > most_lines) {
+        text += fmt::format("  and {} further lines\n", names.size() - most_lines);
+    }
+    return text;
+}
+
 [[nodiscard]] std::string as_text(pool_profile const& p) {
     if (!p.ended) {
         return "  The pool did not end: the program did not destroy it, or was killed. It has no figures.\n";
@@ -326,6 +381,9 @@ constexpr std::size_t most_lines = 20;
     }
     if (!p.lines.empty()) {
         text += lines_as_text(p);
+    }
+    if (!p.waits.empty()) {
+        text += waits_as_text(p);
     }
     if (p.workers_asked > 1) {
         text += fmt::format(

@@ -120,7 +120,7 @@ struct report {
     std::string text = std::to_string(n);
     for (std::size_t at = text.size(); at > 3;) {
         at -= 3;
-        text.insert(at, ",");
+        text.insert(at, 1, ',');
     }
     return text;
 }

@@ -127,7 +127,14 @@ void recording::task_begins(scheduler& w, task_word task) noexcept {
 
 void recording::task_ends() noexcept { m_recorder->ended(); }
 
-void* recording::task_leaves() noexcept { return m_recorder->leave(); }
+/// The end of a wait for tasks is reported with its place, and its length is no more than the order of one
+/// worker. So only other waits are noted here.
+void* recording::task_leaves(const suspension* wait) noexcept {
+    const wait_kind* const why = wait != nullptr ? wait->why : nullptr;
+    return why == nullptr || why->for_tasks
+               ? m_recorder->leave()
+               : m_recorder->leave(why->what, spot_of(PILFER_CALLER, this_worker()));
+}
 
 void recording::task_returns(scheduler& w, void* left) noexcept {
     w.deque.signal().set(trip::yield_request);
@@ -187,6 +194,8 @@ void recording::write_profile(std::ostream& out) const {
     number("span_strands", f.span_strands);
     out << "  \"complete\": " << (f.complete ? "true" : "false") << ",\n  \"lines\": ";
     m_recorder->write_lines(out);
+    out << ",\n  \"waits\": ";
+    m_recorder->write_waits(out);
     out << "\n}\n";
 }
 

@@ -36,7 +36,7 @@ public:
 
     void task_begins(scheduler& w, task_word task) noexcept override;
     void task_ends() noexcept override;
-    [[nodiscard]] void* task_leaves() noexcept override;
+    [[nodiscard]] void* task_leaves(const suspension* wait) noexcept override;
     void task_returns(scheduler& w, void* left) noexcept override;
     void root_ends() noexcept override;
     void child_ends(const void* scope) noexcept override;

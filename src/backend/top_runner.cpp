@@ -86,7 +86,7 @@ task_word top_runner::help_own() noexcept {
 void top_runner::run_on_top(task_word task) noexcept {
     nested_activation child(&m_worker, parent_of(task));
     m_worker.note_begin(parent_of(task));
-    void* const beneath = m_worker.backend().task_leaves();
+    void* const beneath = m_worker.backend().task_leaves(nullptr);
     m_worker.backend().task_begins(m_worker, task);
     auto* job = reinterpret_cast<spark*>(task & ~kind_mask);
     if (suspension* next = std::atomic_ref(job->run).load(rlx)(job, &m_worker)) {

@@ -326,7 +326,7 @@ void exploring::task_begins(scheduler& w, task_word task) noexcept {
 
 void exploring::task_ends() noexcept { m_now.note("ends"); }
 
-void* exploring::task_leaves() noexcept {
+void* exploring::task_leaves(const suspension*) noexcept {
     ++m_suspended;
     return nullptr;
 }

@@ -29,11 +29,11 @@ void look_at(const suspension& self, wait_facts& f) noexcept {
 }
 
 // By future_source.
-constexpr wait_kind kinds[] = {{"a future", &look_at},
+constexpr wait_kind kinds[] = {{"a future", &look_at, true},
                                {"a promise", &look_at},
-                               {"a future", &look_at},
-                               {"a combination of futures", &look_at},
-                               {"a coroutine", &look_at}};
+                               {"a future", &look_at, true},
+                               {"a combination of futures", &look_at, true},
+                               {"a coroutine", &look_at, true}};
 
 [[nodiscard]] const wait_kind& kind_of(future_source s) noexcept { return kinds[static_cast<unsigned>(s)]; }
 

@@ -3,14 +3,11 @@
 #include <algorithm>
 #include <charconv>
 #include <cstring>
-#include <map>
 #include <mutex>
 #include <new>
 #include <ostream>
 #include <stdexcept>
-#include <string>
 #include <system_error>
-#include <tuple>
 #include <utility>
 
 #include "platform/os.hpp"
@@ -389,9 +386,44 @@ recorder::task* recorder::leave() noexcept {
     return std::exchange(m_running, nullptr);
 }
 
+recorder::task* recorder::leave(const char* why, const spot& here) noexcept {
+    const std::uint64_t now = stopping();
+    const worker_inside inside(m_section);
+    stop_clock(now);
+    task* const t = std::exchange(m_running, nullptr);
+    guarded([&] {
+        if (m_lines && t != nullptr) {
+            m_open_waits[t] = {place_of(here, *t), why, m_stopped};
+        }
+    });
+    return t;
+}
+
+void recorder::wait_figures::add(const wait_figures& other) noexcept {
+    waits += other.waits;
+    total_ns += other.total_ns;
+    longest_ns = std::max(longest_ns, other.longest_ns);
+}
+
+/// `t` goes on, after a wait of any kind.
+void recorder::end_wait(const task* t) noexcept {
+    const auto at = m_open_waits.find(t);
+    if (at == m_open_waits.end()) {
+        return;
+    }
+    guarded([&, wait = at->second] {
+        const std::uint64_t ns = ns_of(os::ticks() - wait.since);
+        m_waits[{wait.place, wait.why}].add({1, ns, ns});
+    });
+    m_open_waits.erase(at);
+}
+
 void recorder::enter(task* t) noexcept {
     const worker_inside inside(m_section);
     m_running = t;
+    if (!m_open_waits.empty()) {
+        end_wait(t);
+    }
     start_clock();
 }
 
@@ -595,26 +627,77 @@ void recorder::write_places() {
     }
 }
 
+/// Of several places on one line the names are equal.
+recorder::line_name recorder::name_of(std::size_t place) const {
+    const auto& names = sources();
+    if (place >= names.size()) {
+        return {};
+    }
+    const trace::source_place& p = names[place];
+    return {p.file, p.line, p.file.empty() ? p.function : ""};
+}
+
+namespace {
+
+/// An object of an array in JSON, which `separator` precedes: the line's name, and then numbers.
+class row_writer {
+public:
+    explicit row_writer(std::ostream& out) noexcept : m_out(out) {}
+    void begin(const std::tuple<std::string, unsigned, std::string>& name) {
+        const auto& [file, line, function] = name;
+        m_out << m_separator << "\n    {\"file\": " << trace::quoted(file)
+              << ", \"line\": " << std::to_string(line) << ", \"function\": " << trace::quoted(function);
+        m_separator = ",";
+    }
+    void add(const char* what, std::uint64_t n) {
+        m_out << ", \"" << what << "\": " << std::to_string(n); // no locale
+    }
+    void add(const char* what, const char* text) { m_out << ", \"" << what << "\": " << trace::quoted(text); }
+    void end() { m_out << '}'; }
+    void end_array() { m_out << (*m_separator == '[' ? "[]" : "\n  ]"); }
+
+private:
+    std::ostream& m_out;
+    const char* m_separator = "[";
+};
+
+} // namespace
+
+void recorder::write_waits(std::ostream& out) const {
+    if (has_lost_worker()) {
+        out << "[]";
+        return;
+    }
+    const std::lock_guard lock(m_section);
+    std::map<std::pair<line_name, std::string>, wait_figures> rows;
+    for (const auto& [at, figures] : m_waits) {
+        rows[{name_of(at.first), at.second}].add(figures);
+    }
+    row_writer writer(out);
+    for (const auto& [name, figures] : rows) {
+        writer.begin(name.first);
+        writer.add("for", name.second.c_str());
+        writer.add("waits", figures.waits);
+        writer.add("total_ns", figures.total_ns);
+        writer.add("longest_ns", figures.longest_ns);
+        writer.end();
+    }
+    writer.end_array();
+}
+
 void recorder::write_lines(std::ostream& out) const {
     if (has_lost_worker()) {
         out << "[]";
         return;
     }
     const std::lock_guard lock(m_section);
-    const auto& names = sources();
     struct row : place_figures {
         std::uint64_t chain_ns = 0;
         std::uint64_t burden_ns = 0;
     };
-    // Several places may be on one line.
-    std::map<std::tuple<std::string, unsigned, std::string>, row> rows;
-    const auto row_of = [&](std::size_t place) -> row& {
-        static const trace::source_place unknown;
-        const trace::source_place& p = place < names.size() ? names[place] : unknown;
-        return rows[{p.file, p.line, p.file.empty() ? p.function : ""}];
-    };
+    std::map<line_name, row> rows;
     for (std::size_t i = 0; i < m_at.size(); ++i) {
-        row& r = row_of(i);
+        row& r = rows[name_of(i)];
         r.work_ns += m_at[i].work_ns;
         r.strands += m_at[i].strands;
         r.tasks += m_at[i].tasks;
@@ -623,28 +706,25 @@ void recorder::write_lines(std::ostream& out) const {
     }
     (m_longest.ns >= m_outside->longest.ns ? m_longest : m_outside->longest)
         .places.each([&](const at_place& e) {
-            row& r = row_of(e.place);
+            row& r = rows[name_of(e.place)];
             r.chain_ns += e.ns;
             r.burden_ns += e.burden_ns;
         });
-    const char* separator = "[";
+    row_writer writer(out);
     for (const auto& [name, r] : rows) {
-        const auto& [file, line, function] = name;
         if (r.strands + r.tasks + r.waits == 0) {
             continue;
         }
-        out << separator << "\n    {\"file\": " << trace::quoted(file)
-            << ", \"line\": " << std::to_string(line) << ", \"function\": " << trace::quoted(function);
+        writer.begin(name);
         const std::pair<const char*, std::uint64_t> numbers[] = {
             {"work_ns", r.work_ns}, {"chain_ns", r.chain_ns}, {"burden_ns", r.burden_ns}, {"tasks", r.tasks},
             {"strands", r.strands}, {"waits", r.waits},       {"waited_ns", r.waited_ns}};
         for (const auto& [what, n] : numbers) {
-            out << ", \"" << what << "\": " << std::to_string(n); // no locale
+            writer.add(what, n);
         }
-        out << '}';
-        separator = ",";
+        writer.end();
     }
-    out << (*separator == '[' ? "[]" : "\n  ]");
+    writer.end_array();
 }
 
 void recorder::finish() noexcept {

@@ -8,8 +8,11 @@
 #include <atomic>
 #include <cstdint>
 #include <iosfwd>
+#include <map>
 #include <memory>
+#include <string>
 #include <thread>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -133,6 +136,8 @@ public:
     void begun(key task_or_rest) noexcept;
     /// The running task waits or yields. The returned task is passed to enter().
     [[nodiscard]] task* leave() noexcept;
+    /// The running task waits for something else than tasks. `why`: a text that is never freed.
+    [[nodiscard]] task* leave(const char* why, const spot& here) noexcept;
     void enter(task* t) noexcept;
     /// The running task ends; its key identifies it to its waiter.
     void ended() noexcept;
@@ -164,6 +169,9 @@ public:
     /// Writes what the lines of the source have taken, as a JSON array; an empty one if no lines are
     /// recorded.
     void write_lines(std::ostream& out) const;
+    /// Writes the waits that leave() was given a reason for and that are over, by reason and line, in the
+    /// same way.
+    void write_waits(std::ostream& out) const;
     /// In a child of fork(), called by the worker outside of all events: the recording goes on, unless
     /// another thread was in the middle of one.
     void forget_threads() noexcept;
@@ -196,6 +204,20 @@ private:
         std::uint64_t waited_ns = 0; // if there were a worker for each task
     };
 
+    /// A wait for something else than tasks that is not over.
+    struct open_wait {
+        trace::places::number place = 0;
+        const char* why = nullptr;
+        std::uint64_t since = 0; // ticks
+    };
+    struct wait_figures {
+        std::uint64_t waits = 0;
+        std::uint64_t total_ns = 0;
+        std::uint64_t longest_ns = 0;
+        void add(const wait_figures& other) noexcept;
+    };
+    using line_name = std::tuple<std::string, unsigned, std::string>; // file, line, function without a file
+
     [[nodiscard]] std::uint64_t stopping() const noexcept;
     void stop_clock(std::uint64_t now) noexcept;
     void start_clock() noexcept;
@@ -210,6 +232,8 @@ private:
     void write_functions();
     void write_places();
     [[nodiscard]] const std::vector<trace::source_place>& sources() const;
+    [[nodiscard]] line_name name_of(std::size_t place) const;
+    void end_wait(const task* t) noexcept;
     void wait_over(task& t, const path& end, std::uint64_t number);
     void wait_over(task& t, key scope, const spot* here);
     std::unique_ptr<task> retire();
@@ -250,8 +274,10 @@ private:
     std::unordered_map<code, std::uint64_t> m_functions; // numbers from 1; for the graph only
     const bool m_lines;
     trace::places m_places;
-    std::vector<place_figures> m_at{{}};                // by place
-    trace::places::number m_places_seen = 1;            // the size of m_at
+    std::vector<place_figures> m_at{{}};     // by place
+    trace::places::number m_places_seen = 1; // the size of m_at
+    std::unordered_map<const task*, open_wait> m_open_waits;
+    std::map<std::pair<trace::places::number, const char*>, wait_figures> m_waits; // those that are over
     mutable std::vector<trace::source_place> m_sources; // by place; empty until they are asked for
 };
 

@@ -34,16 +34,20 @@ void synced_outside(const scope_core* s) noexcept {
     }
 }
 
-constexpr wait_kind scope_kind{"the children of a scope", [](const suspension& self, wait_facts& f) noexcept {
+constexpr wait_kind scope_kind{"the children of a scope",
+                               [](const suspension& self, wait_facts& f) noexcept {
                                    f.left = static_cast<const scope_wait&>(self).children->left();
                                    f.children_of = self.object;
-                               }};
+                               },
+                               true};
 
-constexpr wait_kind timed_scope_kind{
-    "the children of a scope", [](const suspension& self, wait_facts& f) noexcept {
-        f.left = scope_access::left(*static_cast<const scope_core*>(self.object));
-        f.children_of = self.object;
-    }};
+constexpr wait_kind timed_scope_kind{"the children of a scope",
+                                     [](const suspension& self, wait_facts& f) noexcept {
+                                         f.left =
+                                             scope_access::left(*static_cast<const scope_core*>(self.object));
+                                         f.children_of = self.object;
+                                     },
+                                     true};
 
 using timed = timed_parent<std_atom, futex_park>;
 

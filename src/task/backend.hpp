@@ -49,8 +49,9 @@ public:
     virtual void task_begins(scheduler&, task_word) noexcept {}
     /// The running task ends.
     virtual void task_ends() noexcept {}
-    /// The running task is about to wait. The result is passed to task_returns().
-    [[nodiscard]] virtual void* task_leaves() noexcept { return nullptr; }
+    /// The running task is about to wait; null: a task runs on top of it. The result is passed to
+    /// task_returns().
+    [[nodiscard]] virtual void* task_leaves(const suspension*) noexcept { return nullptr; }
     /// The task that waited resumes on `w`. The pointer is the result of task_leaves().
     virtual void task_returns(scheduler&, void*) noexcept {}
     /// The running task, for which a thread outside waits, ends.

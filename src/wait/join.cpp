@@ -22,7 +22,7 @@ void look_at_task(const suspension& self, wait_facts& f) noexcept {
     f.elsewhere = static_cast<const join_wait&>(self).pool;
 }
 
-constexpr wait_kind join_kind{"another branch of its join", &look_at_task};
+constexpr wait_kind join_kind{"another branch of its join", &look_at_task, true};
 constexpr wait_kind run_kind{"the task that it gave to another pool's run()", &look_at_task};
 
 /// Of the calling thread: waits in a row that were longer than a look, and those since then.

@@ -186,7 +186,7 @@ void switcher::suspend_here(suspension& s) noexcept {
     if (m_team.size() > 1 && !s.share_deferred) {
         m_worker.marks.mark_suspending(s.act);
     }
-    void* const left = m_worker.backend().task_leaves();
+    void* const left = m_worker.backend().task_leaves(&s);
     s.act->ctx->change(context_state::running, context_state::suspended);
     san::release(&s);
     san::leave(&s.act->ctx->view, m_view, &m_view);

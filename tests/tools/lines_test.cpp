@@ -141,6 +141,39 @@ TEST_F(lines_command, a_wait_for_a_channel_has_its_line_in_a_trace) {
     }
 }
 
+TEST_F(lines_command, a_lock_and_a_channel_come_first_among_the_waits_of_a_profile) {
+    struct {
+        const char* cause;
+        const char* reason;
+        int waits;
+    } const expected[] = {{"held", "a mutex", 10}, {"channel", "a channel's next value", 1}};
+    for (const std::string& program : programs()) {
+        for (const auto& e : expected) {
+            const folder f;
+            const auto p = profiled(program, e.cause, f);
+            const auto& first = p.at("waits").at(0);
+            EXPECT_EQ(name_of(first), marked(e.cause)) << program << p.dump(2);
+            EXPECT_EQ(first.at("for"), e.reason);
+            EXPECT_EQ(first.at("waits"), e.waits);
+            EXPECT_GE(first.at("total_ns"), first.at("longest_ns"));
+            const auto s = tool("profile " + program + " " + e.cause);
+            EXPECT_TRUE(std::regex_search(s.text, std::regex("waits for, line\n +" + std::to_string(e.waits) +
+                                                             " [^\n]*   " + e.reason + ", " +
+                                                             marked(e.cause) + "\n")))
+                << s.text;
+        }
+        const folder f;
+        const auto held = profiled(program, "held", f).at("waits");
+        EXPECT_EQ(held.size(), 3U) << "no wait for tasks is among them" << held.dump(2);
+        for (const char* other : {"latch", "event"}) {
+            EXPECT_TRUE(std::any_of(held.begin(), held.end(),
+                                    [&](const auto& w) { return name_of(w) == marked(other); }))
+                << other << held.dump(2);
+        }
+        EXPECT_TRUE(profiled(program, "future", f).at("waits").empty());
+    }
+}
+
 TEST_F(lines_command, the_lines_sum_up_to_the_figures_of_the_pool) {
     const folder f;
     const auto p = profiled(programs().at(0), "unbalanced", f);

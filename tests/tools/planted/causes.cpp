@@ -112,13 +112,37 @@ void channel() {
     s.sync();
 }
 
+/// The first task holds a lock until all others want it, and then computes. The counts are the same on any
+/// machine.
+void held() {
+    constexpr int others = 10;
+    pilfer::mutex wanted;
+    pilfer::event taken;
+    pilfer::latch all_want(others);
+    pilfer::scope s;
+    s.fork([&] {
+        const std::lock_guard held(wanted);
+        taken.set();
+        all_want.wait(); // HERE: latch
+        compute(5'000);
+    });
+    for (int i = 0; i < others; ++i) {
+        s.fork([&] {
+            taken.wait(); // HERE: event
+            all_want.count_down();
+            const std::lock_guard held(wanted); // HERE: held
+        });
+    }
+    s.sync();
+}
+
 } // namespace
 
 int main(int count, char** words) {
     const char* const name = count > 1 ? words[1] : "";
     constexpr std::pair<const char*, void (*)()> all[] = {
-        {"serial", serial},         {"tiny", tiny},   {"lock", lock},      {"future", future},
-        {"unbalanced", unbalanced}, {"kinds", kinds}, {"channel", channel}};
+        {"serial", serial},         {"tiny", tiny},   {"lock", lock},       {"future", future},
+        {"unbalanced", unbalanced}, {"kinds", kinds}, {"channel", channel}, {"held", held}};
     for (const auto& [known, f] : all) {
         if (std::strcmp(known, name) == 0) {
             pilfer::options o;

@@ -111,6 +111,7 @@ struct wait_facts {
 struct wait_kind {
     const char* what; ///< as in "waits for ..."; first, because the gdb script reads it
     void (*look)(const suspension&, wait_facts&) noexcept;
+    bool for_tasks = false; ///< Waits for tasks that a recording follows anyway.
 };
 
 /// The record of a wait, on the stack of the task that waits.
