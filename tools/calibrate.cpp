@@ -46,9 +46,10 @@ int measure(std::string const& what, std::vector<unsigned> const& workers, std::
         _exit(exit_failed);
     }
     int status = 0;
-    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    pid_t ended = -1;
+    while (child > 0 && (ended = waitpid(child, &status, 0)) < 0 && errno == EINTR) {
     }
-    if (child < 0 || !WIFEXITED(status)) {
+    if (ended < 0 || !WIFEXITED(status)) {
         throw std::runtime_error(program + " could not be started, or was ended by a signal");
     }
     return WEXITSTATUS(status);

@@ -1,12 +1,14 @@
 // Exit codes: see commands.hpp.
 #include <fmt/format.h>
 
+#include <csignal>
 #include <cstdio>
 #include <exception>
 
 #include "commands.hpp"
 
 int main(int count, char** words) {
+    (void)std::signal(SIGCHLD, SIG_DFL); // if it is inherited as ignored, exit codes of children are lost
     int code = tools::exit_good;
     CLI::App app{"Tools around the work-stealing runtime pilfer.", "pilfer"};
     app.set_version_flag("--version", "pilfer " PILFER_TOOL_VERSION);

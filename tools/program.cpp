@@ -9,6 +9,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <system_error>
 
 namespace tools {
 namespace {
@@ -35,7 +36,11 @@ ending run_program(std::string_view command, std::vector<std::string> words) {
     (void)std::signal(SIGINT, SIG_IGN);
     (void)std::signal(SIGQUIT, SIG_IGN);
     int status = 0;
-    while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    while (::waitpid(child, &status, 0) < 0) {
+        if (errno != EINTR) {
+            throw std::system_error(errno, std::generic_category(),
+                                    fmt::format("the exit code of {}", words[0]));
+        }
     }
     return {child, WIFEXITED(status) ? WEXITSTATUS(status) : exit_by_signal + WTERMSIG(status)};
 }

@@ -17,6 +17,7 @@ struct ending {
 /// Runs the program `words` in the command's environment and waits for it. An interrupt from the keyboard is
 /// for the program. If the program cannot be executed, an error that begins with the name of the command is
 /// printed. The code is then 126 or 127, as that of env, nohup and timeout.
+/// Throws std::system_error if its end cannot be seen: main() keeps SIGCHLD from being ignored.
 [[nodiscard]] ending run_program(std::string_view command, std::vector<std::string> words);
 
 } // namespace tools

@@ -120,6 +120,15 @@ TEST(command, wrong_arguments_end_with_2_and_a_reason) {
     }
 }
 
+TEST(command, a_child_that_fails_is_noticed_if_ends_of_children_are_ignored) {
+    const auto s = shell("env --ignore-signal=CHLD '" PILFER_TOOL_PROGRAM
+                         "' study --validate --costs /nowhere/at/all 2>&1");
+    EXPECT_EQ(s.code, 1) << s.text;
+    EXPECT_TRUE(has(s, "/nowhere/at/all: cannot be read")) << s.text;
+    EXPECT_EQ(shell("env --ignore-signal=CHLD '" PILFER_TOOL_PROGRAM "' profile sh -c 'exit 7' 2>&1").code,
+              7);
+}
+
 TEST(command, info_prints_features_and_decisions) {
     const auto s =
         shell("unset PILFER_PIN PILFER_WORKERS PILFER_BALANCE PILFER_STACK PILFER_SPIN; '" PILFER_TOOL_PROGRAM
