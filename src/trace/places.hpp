@@ -42,7 +42,8 @@ struct source_place {
     friend bool operator==(const source_place&, const source_place&) = default;
 };
 
-/// A text in JSON, with its quotation marks. Names in symbol tables may be of any bytes.
+/// A text in JSON, with its quotation marks. Names of symbols and files may be of any bytes: one that is not
+/// of UTF-8 becomes U+FFFD.
 [[nodiscard]] std::string quoted(const std::string& name);
 
 /// True if a demangled name is of this library, or of C++'s: "void pilfer::scope::sync()", and not

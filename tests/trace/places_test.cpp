@@ -150,4 +150,22 @@ TEST_F(places_of_stacks, names_of_the_library_are_known) {
     EXPECT_FALSE(is_of_library(""));
 }
 
+TEST_F(places_of_stacks, what_is_not_of_utf8_is_replaced_in_json) {
+    using pilfer::v0::trace::quoted;
+    EXPECT_EQ(quoted("a\"b\\c\x1f\x7f"), "\"a\\\"b\\\\c\\u001f\x7f\"");
+    for (const std::string right :
+         {"\xc3\xa9", "\xe2\x82\xac", "\xed\x9f\xbf", "\xf0\x9f\x98\x80", "\xf4\x8f\xbf\xbf"}) {
+        EXPECT_EQ(quoted(right + "x"), std::string("\"").append(right).append("x\""));
+    }
+    EXPECT_EQ(quoted("caf\xe9"), "\"caf\\ufffd\"");
+    EXPECT_EQ(quoted("\xc3"), "\"\\ufffd\"") << "cut at the end";
+    EXPECT_EQ(quoted("\xe2\x82\"\xa9"), "\"\\ufffd\\ufffd\\\"\\ufffd\"") << "cut before a quotation mark";
+    EXPECT_EQ(quoted("\xc0\xaf"), "\"\\ufffd\\ufffd\"") << "a longer form than necessary";
+    EXPECT_EQ(quoted("\xe0\x80\xaf"), "\"\\ufffd\\ufffd\\ufffd\"");
+    EXPECT_EQ(quoted("\xf0\x80\x80\xaf"), "\"\\ufffd\\ufffd\\ufffd\\ufffd\"");
+    EXPECT_EQ(quoted("\xed\xa0\x80"), "\"\\ufffd\\ufffd\\ufffd\"") << "a surrogate";
+    EXPECT_EQ(quoted("\xf4\x90\x80\x80"), "\"\\ufffd\\ufffd\\ufffd\\ufffd\"") << "beyond U+10FFFF";
+    EXPECT_EQ(quoted("\xff"), "\"\\ufffd\"");
+}
+
 } // namespace
