@@ -6,8 +6,10 @@
 #include <charconv>
 #include <cstdint>
 #include <fstream>
+#include <ios>
 #include <map>
 #include <stdexcept>
+#include <streambuf>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -54,7 +56,9 @@ private:
 /// The user's function in the name of one of the library's templates, as in
 /// `pilfer::detail::task_of<fib(long)::{lambda()#1}>::run(...)`: the first function that is not the library's
 /// and has a closure, else the name as it is. clang++ names closures `$_0`.
-[[nodiscard]] std::string short_name(std::string_view name) {
+[[nodiscard]] std::string short_name(std::string_view whole) {
+    constexpr std::size_t most_examined = 8192; // the time grows with the square
+    const std::string_view name = whole.substr(0, most_examined);
     for (const std::string_view closure : {"::{lambda(", "::'lambda", "::$_"}) {
         for (std::size_t at = name.find(closure); at != std::string_view::npos;
              at = name.find(closure, at + 1)) {
@@ -90,12 +94,24 @@ private:
             return std::string(own);
         }
     }
-    return std::string(name);
+    return std::string(whole);
+}
+
+/// The bytes that a stream still has; -1: it is a pipe.
+[[nodiscard]] std::streamoff size_of(std::istream& in) {
+    std::streambuf& all = *in.rdbuf();
+    const std::streamoff here = all.pubseekoff(0, std::ios::cur, std::ios::in);
+    if (here < 0) {
+        return -1;
+    }
+    const std::streamoff end = all.pubseekoff(0, std::ios::end, std::ios::in);
+    (void)all.pubseekpos(here, std::ios::in);
+    return end < here ? -1 : end - here;
 }
 
 class reader {
 public:
-    reader(std::istream& in, const std::string& name) : m_in(in), m_name(name) {}
+    reader(std::istream& in, const std::string& name) : m_in(in), m_name(name), m_size(size_of(in)) {}
 
     [[nodiscard]] std::unique_ptr<recorded_graph> read() {
         constexpr std::string_view head = "pilfer-graph ";
@@ -171,6 +187,7 @@ private:
         if (!std::getline(m_in, m_line)) {
             return false;
         }
+        m_read += m_line.size() + 1;
         if (!m_line.empty() && m_line.back() == '\r') {
             m_line.pop_back();
         }
@@ -190,12 +207,18 @@ private:
         }
         return n;
     }
+    /// The greatest number that a task can have: each needs a fork (" +1") and a line ("1\n").
+    [[nodiscard]] std::uint64_t most_mentioned() const noexcept {
+        constexpr std::uint64_t bytes_of_task = 5;
+        constexpr std::uint64_t ahead_in_pipe = 10'000'000;
+        return m_size >= 0 ? static_cast<std::uint64_t>(m_size) / bytes_of_task : m_read + ahead_in_pipe;
+    }
     /// Of task `t`, which the line before us mentions.
     [[nodiscard]] seen& of(std::uint64_t t) {
-        // Numbers are dense and each takes some bytes of the file, but a broken one may name any.
+        // Numbers are dense, but a broken file may name any.
         if (t >= m_seen.size()) {
-            if (t > m_seen.size() + 10'000'000) {
-                fail(fmt::format("task {} is far beyond the others", t));
+            if (t > most_mentioned()) {
+                fail(fmt::format("task {} is more than a file of this size can have", t));
             }
             m_seen.resize(t + 1);
         }
@@ -337,6 +360,8 @@ private:
 
     std::istream& m_in;
     const std::string& m_name;
+    std::streamoff m_size; // in bytes, from where the stream was; -1: a pipe, whose end is not known
+    std::uint64_t m_read = 0;
     std::string m_line;
     std::uint64_t m_number = 0;
     std::vector<seen> m_seen;

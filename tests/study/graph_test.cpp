@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <ctime>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -111,7 +112,8 @@ TEST_F(recorded_graph, errors_name_the_line) {
     EXPECT_EQ(refusal(head + "0 5\n1 5\nend 2\n"), "file:3: no task forks task 1");
     EXPECT_EQ(refusal(head + "0 5\nend 2\n"), "file:3: 'end 2', but the tasks above are 1");
     EXPECT_EQ(refusal(head + "end 0\n"), "file:2: there is no task");
-    EXPECT_EQ(refusal(head + "0 +2000000000\nend 1\n"), "file:2: task 2000000000 is far beyond the others");
+    EXPECT_EQ(refusal(head + "0 +2000000000\nend 1\n"),
+              "file:2: task 2000000000 is more than a file of this size can have");
     EXPECT_EQ(refusal(head + "end many\n"), "file:2: 'many' is no number from 0 to 2147483648");
     EXPECT_EQ(refusal(head + "0 +1 -1\n1 10000000000000000\nend 2\n"), "");
     EXPECT_EQ(refusal(head + "0 +1 -1\n1 10000000000000000 1\nend 2\n"),
@@ -121,6 +123,43 @@ TEST_F(recorded_graph, errors_name_the_line) {
     EXPECT_EQ(refusal(head + "0 \x1b[31m\nend 1\n"),
               "file:2: ' [31m' is no number from 0 to 10000000000000000");
     EXPECT_THROW((void)study::read_graph("/nowhere/at/all"), std::runtime_error);
+}
+
+/// A text whose length is not known before its end.
+class piped : public std::stringbuf {
+public:
+    using std::stringbuf::stringbuf;
+
+protected:
+    pos_type seekoff(off_type, std::ios::seekdir, std::ios::openmode) override { return off_type{-1}; }
+};
+
+TEST_F(recorded_graph, a_short_file_cannot_take_much_memory) {
+    const std::string head = "pilfer-graph 1\n";
+    EXPECT_EQ(refusal(head + "1000000 5\n11000000 5\n"),
+              "file:2: task 1000000 is more than a file of this size can have");
+    EXPECT_EQ(refusal(head + "0 +1 +2 +3\n3\n2\n1\nend 4\n"), "") << "few bytes for each task";
+    piped text(head + "1000000 5\n11000000 5\n");
+    std::istream in(&text);
+    try {
+        (void)study::read_graph(in, "pipe");
+        ADD_FAILURE() << "it is read";
+    } catch (const std::runtime_error& error) {
+        EXPECT_STREQ(error.what(), "pipe:3: task 11000000 is more than a file of this size can have");
+    }
+    piped small(head + three_tasks);
+    std::istream right(&small);
+    EXPECT_EQ(study::read_graph(right, "pipe")->work(), study::from_ns(7'445));
+}
+
+TEST_F(recorded_graph, a_name_takes_time_in_proportion_to_its_length) {
+    std::string name = "pilfer";
+    for (int i = 0; i < 250'000; ++i) {
+        name += "::$_";
+    }
+    const std::clock_t begin = std::clock(); // of this process, so other programs change it little
+    EXPECT_EQ(graph("0 @1\nfunction 1 " + name + "\nend 1\n")->parts().at(1), name);
+    EXPECT_LT(static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC, 5);
 }
 
 } // namespace
