@@ -14,6 +14,7 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <iterator>
 
 #include "pool/registry.hpp"
 
@@ -22,6 +23,9 @@ namespace {
 
 using pilfer::detail::reader_entry;
 
+[[nodiscard]] bool is_printable(char c) noexcept {
+    return static_cast<unsigned char>(c) >= ' ' && c != '\x7f';
+}
 [[nodiscard]] std::string folder_of(pid_t process) { return fmt::format("/proc/{}", process); }
 
 [[noreturn]] void refused(pid_t process, int error) {
@@ -52,10 +56,14 @@ process_memory::process_memory(pid_t process) : m_process(process) {
 process_memory::~process_memory() { ::close(m_folder); }
 
 std::string process_memory::name() const {
-    std::string line;
     std::ifstream file(folder_of(m_process) + "/comm");
-    std::getline(file, line);
-    return line;
+    std::string all{std::istreambuf_iterator<char>(file), {}};
+    if (all.ends_with('\n')) {
+        all.pop_back();
+    }
+    std::replace_if(
+        all.begin(), all.end(), [](char c) { return !is_printable(c); }, '?');
+    return all;
 }
 
 void process_memory::check_alive() const {
@@ -96,9 +104,7 @@ std::string process_memory::text(address from, std::size_t most) const {
         }
         from += n;
     }
-    bool const printable = std::all_of(
-        all.begin(), all.end(), [](char c) { return static_cast<unsigned char>(c) >= ' ' && c != '\x7f'; });
-    return printable ? all : std::string();
+    return std::all_of(all.begin(), all.end(), is_printable) ? all : std::string();
 }
 
 void process_memory::read_all(std::vector<piece>& pieces) const noexcept {

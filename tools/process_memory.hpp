@@ -45,7 +45,8 @@ public:
     ~process_memory();
 
     [[nodiscard]] pid_t process() const noexcept { return m_process; }
-    /// The name of its program.
+    /// The name of its main thread, which is that of its program unless it was changed. A character that
+    /// is not printable is a question mark in it.
     [[nodiscard]] std::string name() const;
     /// The words in it that hold the newest pool: one for each copy of the library.
     [[nodiscard]] std::vector<address> const& pool_lists() const noexcept { return m_pool_lists; }

@@ -205,6 +205,15 @@ class Top(unittest.TestCase):
             values, _ = parsed(top("--prometheus", target.pid).stdout)
             self.assertEqual(values["pilfer_suspended_contexts", r'pool="1",name="a\"b\\c"'], 3)
 
+    def test_a_name_with_control_characters(self):
+        """A file's name becomes the process' name."""
+        with tempfile.TemporaryDirectory() as folder:
+            with Target("waits", "3", program=shutil.copy(TARGET, os.path.join(folder, "\x1b[31mHI\nX"))) as target:
+                self.assertEqual(looked(target.pid)["name"], "?[31mHI?X")
+                said = top("--once", target.pid).stdout
+                self.assertIn("?[31mHI?X", said.splitlines()[0])
+                self.assertNotIn("\x1b", said)
+
 
 class Errors(unittest.TestCase):
     def refused(self, reason, *words, user=None):
