@@ -41,7 +41,7 @@ TEST(command, man_page_and_completion_know_every_option) {
     const std::regex option("--[a-z][a-z-]+");
     for (const char* subcommand :
          {"info", "profile", "check", "top", "view", "whatif", "calibrate", "study", "soak", "selftest"}) {
-        EXPECT_TRUE(has(man, std::string("\n.BR ") + subcommand)) << subcommand;
+        EXPECT_TRUE(has(man, std::string("\n.TP\n.BR ") + subcommand)) << subcommand;
         const auto completed =
             shell("bash -c '. " PILFER_TOOL_FOLDER "/completion/pilfer; COMP_WORDS=(pilfer " +
                   std::string(subcommand) + " --); COMP_CWORD=2; _pilfer; echo \" ${COMPREPLY[*]} \"'");
