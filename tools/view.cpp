@@ -57,7 +57,7 @@ struct recordings {
                 throw std::invalid_argument(
                     file + ": one task graph is enough; each pool writes one, and each needs its own page");
             }
-            r.graph = study::read_graph(file);
+            r.graph = study::read_graph(in, file);
             r.graph_file = file;
         } else if (first == '{') {
             if (r.trace) {

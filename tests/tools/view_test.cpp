@@ -218,6 +218,20 @@ TEST_F(view_command, a_pool_without_work_gets_a_page_without_empty_parts) {
     EXPECT_TRUE(has(s, "no task computes anything")) << s.text;
 }
 
+TEST_F(view_command, reads_recordings_from_a_pipe) {
+    const folder f;
+    write(f.at("g"), small_graph);
+    write(f.at("t"), R"({"otherData":{"duration_ns":5,"tracks":[]},"traceEvents":[)"
+                     R"({"ph":"M","tid":1,"name":"thread_name"}]})");
+    for (const char* file : {"g", "t"}) {
+        const auto s =
+            shell("cat '" + f.at(file) + "' | '" PILFER_TOOL_PROGRAM "' view --text /dev/stdin 2>&1");
+        EXPECT_EQ(s.code, 0) << s.text;
+        EXPECT_TRUE(has(s, *file == 'g' ? "graph /dev/stdin: 3 tasks" : "trace /dev/stdin")) << s.text;
+    }
+    EXPECT_EQ(shell("cat '" + f.at("g") + "' | '" PILFER_TOOL_PROGRAM "' whatif /dev/stdin 2>&1").code, 0);
+}
+
 class bad_input_view_command : public guarded {};
 
 TEST_F(bad_input_view_command, is_refused_with_a_reason) {
