@@ -2,6 +2,12 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
 
 namespace tools {
 
@@ -10,6 +16,15 @@ constexpr int exit_good = 0;
 constexpr int exit_failed = 1;    // a result was wrong
 constexpr int exit_bad_usage = 2; // the arguments are
 constexpr int exit_hangs = 3;     // nothing moved until the watchdog lost patience
+
+/// A number from `least` to `most`. CLI::Range lets "nan" pass.
+[[nodiscard]] inline CLI::Validator real_range(double least, double most) {
+    CLI::Range const range(least, most);
+    auto const check = [range](std::string& text) {
+        return std::isnan(std::strtod(text.c_str(), nullptr)) ? text + " is no number" : range(text);
+    };
+    return {check, range.get_description()};
+}
 
 /// Each adds itself to `app`, and when it was chosen sets `code` to its exit code.
 void add_info(CLI::App& app, int& code);

@@ -381,7 +381,7 @@ void add_top(CLI::App& app, int& code) {
         ->required()
         ->check(CLI::Range(1, 1 << 30));
     c->add_option("--interval", s->interval, "seconds between two looks (default: 1)")
-        ->check(CLI::Range(0.05, 3'600.0));
+        ->check(real_range(0.05, 3'600.0));
     CLI::Option* const once = c->add_flag("--once", s->once, "prints one screen and ends");
     CLI::Option* const json = c->add_flag("--json", s->json, "prints a line of JSON for each look");
     c->add_flag("--prometheus", s->prometheus, "prints the counters once, in the text format of Prometheus")

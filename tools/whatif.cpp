@@ -189,7 +189,7 @@ void add_whatif(CLI::App& app, int& code) {
     c->add_option("--rank-on", s->rank_on, "workers on which the lines are ranked (default 8)")
         ->check(CLI::Range(1, 4'096));
     c->add_option("--faster", s->faster, "how many times as fast a line becomes (default 2)")
-        ->check(CLI::Range(1.0, 1e6));
+        ->check(real_range(1.0, 1e6));
     c->add_option("--line", s->line,
                   "FILE:LINE, this line only: what tasks do from there to their next fork or wait");
     c->add_flag("--functions", s->functions, "rank the functions of the tasks, also if the graph has lines")

@@ -113,6 +113,11 @@ TEST(command, wrong_arguments_end_with_2_and_a_reason) {
              trial{"study --seed apple", "is no number"},
              trial{"study --rounds 0", "--rounds"},
              trial{"calibrate --rounds 0", "--rounds"},
+             trial{"soak --max-drift nan", "--max-drift"},
+             trial{"top --interval nan 1", "--interval"},
+             trial{"top --interval -NAN 1", "--interval"},
+             trial{"top --interval 0.01 1", "--interval"},
+             trial{"whatif --faster nan /dev/null", "--faster"},
          }) {
         const auto s = pilfer(std::string(t.arguments) + " 2>&1");
         EXPECT_EQ(s.code, 2) << t.arguments << ": " << s.text;

@@ -117,7 +117,7 @@ void add_soak(CLI::App& app, int& code) {
         ->check(CLI::Range(1, 86'400));
     c->add_option("--max-drift", s->most_drift,
                   "percent by which memory may grow; 0: growth is only printed (default 0)")
-        ->check(CLI::Range(0.0, 1000.0));
+        ->check(real_range(0.0, 1000.0));
     c->add_flag("--json", s->json, "the summary as JSON");
     c->add_flag("--quiet", s->quiet, "no progress");
     c->callback([s, &code] { code = run_soak(*s); });
