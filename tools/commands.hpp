@@ -17,6 +17,16 @@ constexpr int exit_failed = 1;    // a result was wrong
 constexpr int exit_bad_usage = 2; // the arguments are
 constexpr int exit_hangs = 3;     // nothing moved until the watchdog lost patience
 
+/// Writes what standard output still has to write. Returns `code`; exit_failed after a message if it was
+/// exit_good and output is lost, as on a full disk.
+[[nodiscard]] inline int flushed(int code) {
+    if (code != exit_good || (std::fflush(stdout) == 0 && std::ferror(stdout) == 0)) {
+        return code;
+    }
+    (void)std::fprintf(stderr, "pilfer: standard output cannot be written: %s\n", std::strerror(errno));
+    return exit_failed;
+}
+
 /// A number from `least` to `most`. CLI::Range lets "nan" pass.
 [[nodiscard]] inline CLI::Validator real_range(double least, double most) {
     CLI::Range const range(least, most);

@@ -7,8 +7,9 @@
 
 #include "commands.hpp"
 
-int main(int count, char** words) {
-    (void)std::signal(SIGCHLD, SIG_DFL); // if it is inherited as ignored, exit codes of children are lost
+namespace {
+
+int run(int count, char** words) {
     int code = tools::exit_good;
     CLI::App app{"Tools around the work-stealing runtime pilfer.", "pilfer"};
     app.set_version_flag("--version", "pilfer " PILFER_TOOL_VERSION);
@@ -36,4 +37,11 @@ int main(int count, char** words) {
         return tools::exit_failed;
     }
     return code;
+}
+
+} // namespace
+
+int main(int count, char** words) {
+    (void)std::signal(SIGCHLD, SIG_DFL); // if it is inherited as ignored, exit codes of children are lost
+    return tools::flushed(run(count, words));
 }

@@ -4,12 +4,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <tuple>
 #include <utility>
@@ -362,7 +364,9 @@ int run_top(top_settings const& s) {
             fmt::print("{}{}", screen(l, memory, terminal ? size_of_terminal() : page_size{}).text(),
                        s.once ? "" : "\n");
         }
-        std::fflush(stdout);
+        if (std::fflush(stdout) != 0) {
+            throw std::system_error(errno, std::generic_category(), "standard output");
+        }
         if (s.once) {
             return exit_good;
         }

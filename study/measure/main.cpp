@@ -2,12 +2,14 @@
 // default.
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <exception>
 #include <fstream>
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 
 #include "measure.hpp"
 
@@ -47,6 +49,9 @@ int main(int count, char** arguments) {
     try {
         const std::vector<std::string> words(arguments + 1, arguments + count);
         run(words);
+        if (std::fflush(stdout) != 0) {
+            throw std::system_error(errno, std::generic_category(), "standard output");
+        }
     } catch (const std::exception& error) {
         fmt::print(stderr, "pilfer-measure: {}\n", error.what());
         return 1;

@@ -125,6 +125,16 @@ TEST(command, wrong_arguments_end_with_2_and_a_reason) {
     }
 }
 
+TEST(command, lost_output_is_a_failure) {
+    for (const std::string arguments : {"info", "--version", "study --help", "soak --help",
+                                        "study --workers 2 --workload loop:tasks=9 --balance half"}) {
+        const auto s = pilfer(arguments + " 2>&1 >/dev/full");
+        EXPECT_EQ(s.code, 1) << arguments;
+        EXPECT_TRUE(has(s, "No space left on device")) << arguments << ": " << s.text;
+        EXPECT_EQ(pilfer(arguments + " 2>&1 >/dev/null").code, 0) << arguments;
+    }
+}
+
 TEST(command, a_child_that_fails_is_noticed_if_ends_of_children_are_ignored) {
     const auto s = shell("env --ignore-signal=CHLD '" PILFER_TOOL_PROGRAM
                          "' study --validate --costs /nowhere/at/all 2>&1");

@@ -265,6 +265,15 @@ class Errors(unittest.TestCase):
             with Target("waits", "3", program=other) as target:
                 self.refused("another version or build of pilfer", "--once", target.pid)
 
+    def test_output_that_is_lost_ends_it(self):
+        with Target("waits", "3") as target, open("/dev/full", "w", encoding="ascii") as full:
+            for words in (("--json", "--interval", "0.05"), ("--once",), ("--prometheus",)):
+                said = subprocess.run(
+                    [PILFER, "top", *words, str(target.pid)], stdout=full, stderr=subprocess.PIPE, text=True, timeout=LIMIT, check=False
+                )
+                self.assertEqual(said.returncode, 1, words)
+                self.assertIn("No space left on device", said.stderr)
+
     def test_wrong_arguments(self):
         for words in ((), ("apple",), ("0",), ("-1",), ("1", "--interval", "0"), ("1", "--prometheus", "--json")):
             self.assertEqual(top(*words).returncode, 2, words)

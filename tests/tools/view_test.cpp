@@ -232,6 +232,16 @@ TEST_F(view_command, reads_recordings_from_a_pipe) {
     EXPECT_EQ(shell("cat '" + f.at("g") + "' | '" PILFER_TOOL_PROGRAM "' whatif /dev/stdin 2>&1").code, 0);
 }
 
+TEST_F(view_command, lost_output_is_a_failure) {
+    const folder f;
+    write(f.at("g"), small_graph);
+    for (const std::string command : {"view --text ", "whatif ", "whatif --json "}) {
+        const auto s = shell("'" PILFER_TOOL_PROGRAM "' " + command + f.at("g") + " 2>&1 >/dev/full");
+        EXPECT_EQ(s.code, 1) << command;
+        EXPECT_TRUE(has(s, "No space left on device")) << command << s.text;
+    }
+}
+
 class bad_input_view_command : public guarded {};
 
 TEST_F(bad_input_view_command, is_refused_with_a_reason) {

@@ -6,7 +6,9 @@
 
 #include "commands.hpp"
 
-int main(int count, char** words) {
+namespace {
+
+int run(int count, char** words) {
     int code = tools::exit_good;
     CLI::App app{"Tools around the work-stealing runtime pilfer.", "pilfer"};
     app.set_version_flag("--version", "pilfer " PILFER_TOOL_VERSION);
@@ -27,3 +29,7 @@ int main(int count, char** words) {
     }
     return code;
 }
+
+} // namespace
+
+int main(int count, char** words) { return tools::flushed(run(count, words)); }
