@@ -70,13 +70,19 @@ private:
                        std::llround(2 * c.context_switch + c.remote_line));
 }
 
+/// For PILFER_PROFILE_GRAPH. A program may change its folder. A %p in the present folder would be replaced.
+[[nodiscard]] std::string graph_path(std::string const& graph) {
+    bool const replaced = files::current_path().string().find("%p") != std::string::npos;
+    return replaced ? graph : files::absolute(graph).string();
+}
+
 /// Runs the program with an environment that makes its pools record.
 [[nodiscard]] ending run_recorded(std::vector<std::string> words, files::path const& folder,
                                   std::string const& graph) {
     ::setenv("PILFER_PROFILE", (folder / "%p").c_str(), 1);
     ::setenv("PILFER_WORKERS", "1", 1);
     if (!graph.empty()) {
-        ::setenv("PILFER_PROFILE_GRAPH", graph.c_str(), 1);
+        ::setenv("PILFER_PROFILE_GRAPH", graph_path(graph).c_str(), 1);
     } else {
         ::unsetenv("PILFER_PROFILE_GRAPH");
     }

@@ -78,6 +78,10 @@ TEST(DISABLED_profiled, exits_with_7) {
     }
     std::exit(7);
 }
+TEST(DISABLED_profiled, changes_its_folder) {
+    ASSERT_EQ(chdir("/proc"), 0); // where it can make no file
+    pilfer::pool().run([] {});
+}
 TEST(DISABLED_profiled, dies) {
     {
         pilfer::pool().run([] {});
@@ -125,6 +129,21 @@ TEST_F(profile_command, writes_json_and_the_graph) {
     EXPECT_EQ(g.end, 90U);
     EXPECT_EQ(g.work(), p.at("work_ns").get<std::uint64_t>());
     EXPECT_EQ(g.span(), p.at("span_ns").get<std::uint64_t>());
+}
+
+TEST_F(profile_command, a_relative_graph_is_in_the_folder_of_the_command) {
+    const temporary name;
+    // Its %p would be replaced in an absolute path.
+    for (const bool has_sign : {false, true}) {
+        const std::string path = name.path() + (has_sign ? "_100%percent" : "_folder");
+        ASSERT_TRUE(std::filesystem::create_directory(path));
+        const std::string program = has_sign ? "fib" : "changes_its_folder";
+        const auto s = shell("cd '" + path + "' && '" PILFER_TOOL_PROGRAM "' profile --graph g " +
+                             profiled() + program + " 2>&1");
+        EXPECT_EQ(s.code, 0) << s.text;
+        EXPECT_TRUE(std::filesystem::exists(path + "/g")) << s.text;
+        std::filesystem::remove_all(path);
+    }
 }
 
 constexpr const char* ten_constants =
