@@ -46,6 +46,11 @@ class scratch {
 public:
     scratch() {
         std::string name = (files::absolute(files::temp_directory_path()) / "pilfer-profile-XXXXXX").string();
+        if (name.find("%p") != std::string::npos) {
+            throw std::runtime_error(fmt::format("the folder of temporary files must not have '%p' in its "
+                                                 "name, which stands for a process: '{}' (TMPDIR)",
+                                                 files::temp_directory_path().string()));
+        }
         if (::mkdtemp(name.data()) == nullptr) {
             throw std::system_error(errno, std::generic_category(), name);
         }

@@ -208,6 +208,17 @@ TEST_F(bad_input_profile_command, reports_a_reason) {
     EXPECT_TRUE(has(unwritable, "/nowhere/at/all")) << unwritable.text;
 }
 
+TEST_F(bad_input_profile_command, refuses_a_temporary_folder_whose_name_would_be_replaced) {
+    const temporary name;
+    const std::string folder = name.path() + "_100%percent";
+    ASSERT_TRUE(std::filesystem::create_directory(folder));
+    const auto s = shell("TMPDIR='" + folder + "' '" PILFER_TOOL_PROGRAM "' profile " + profiled() +
+                         "exits_with_7 2>&1");
+    EXPECT_EQ(s.code, 1) << s.text; // and not 7: the program is not run
+    EXPECT_TRUE(has(s, folder) && has(s, "TMPDIR")) << s.text;
+    std::filesystem::remove_all(folder);
+}
+
 TEST_F(bad_input_profile_command, refuses_malformed_costs) {
     const auto refused = [](const std::string& path, const char* why) {
         const auto s = profile("--costs " + path, profiled() + "exits_with_7");
