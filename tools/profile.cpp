@@ -451,7 +451,7 @@ void print(profile_settings const& s, std::string const& text) {
         nlohmann::json all = nlohmann::json::array();
         std::transform(pools.begin(), pools.end(), std::back_inserter(all), as_json);
         nlohmann::json const report = {{"program", words}, {"exit", end.code}, {"pools", std::move(all)}};
-        print(s, report.dump(2) + "\n");
+        print(s, report.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
         return end.code;
     }
     std::string text = fmt::format("\nprofile of {}\n", joined(words));

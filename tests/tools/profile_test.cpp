@@ -146,6 +146,15 @@ TEST_F(profile_command, a_relative_graph_is_in_the_folder_of_the_command) {
     }
 }
 
+TEST_F(profile_command, a_name_that_is_not_of_utf8_is_replaced_in_the_report) {
+    const temporary report;
+    const auto s = profile("--json -o " + report.path(), profiled() + "fib 'caf\xe9'");
+    EXPECT_EQ(s.code, 0) << s.text;
+    const auto json = nlohmann::json::parse(report.text());
+    EXPECT_EQ(json.at("program").back(), "caf\xef\xbf\xbd");
+    EXPECT_EQ(json.at("pools").size(), 1U);
+}
+
 constexpr const char* ten_constants =
     R"("spawn": 8, "slow_path": 40, "steal_hit": 560.4, "steal_miss": 1, "steal_more": 1, "wake_call": 1,
        "wake_latency": 1, "context_switch": 5, "remote_line": 42.4, "reach": 1)";
