@@ -25,6 +25,7 @@
 
 #include "commands.hpp"
 #include "program.hpp"
+#include "report_file.hpp"
 #include "study/costs.hpp"
 #include "study/diagnosis.hpp"
 #include "study/lines.hpp"
@@ -415,23 +416,11 @@ constexpr std::size_t most_lines = 20;
     return all;
 }
 
-void print(profile_settings const& s, std::string const& text) {
-    if (s.output.empty()) {
-        fmt::print("{}", text);
-        return;
-    }
-    std::ofstream out(s.output, std::ios::binary | std::ios::trunc);
-    out << text;
-    out.close();
-    if (!out) {
-        throw std::runtime_error(fmt::format("cannot write '{}'", s.output));
-    }
-}
-
 [[nodiscard]] int profile(profile_settings const& s, std::vector<std::string> const& words) {
     if (!s.costs.empty()) {
         ::setenv("PILFER_PROFILE_BURDEN", burden_of(study::read_costs(s.costs)).c_str(), 1);
     }
+    report_file out(s.output, stdout);
     scratch const folder;
     ending const end = run_recorded(words, folder.path(), s.graph);
     auto const found = written(folder.path(), end.process);
@@ -451,7 +440,7 @@ void print(profile_settings const& s, std::string const& text) {
         nlohmann::json all = nlohmann::json::array();
         std::transform(pools.begin(), pools.end(), std::back_inserter(all), as_json);
         nlohmann::json const report = {{"program", words}, {"exit", end.code}, {"pools", std::move(all)}};
-        print(s, report.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+        out.write(report.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
         return end.code;
     }
     std::string text = fmt::format("\nprofile of {}\n", joined(words));
@@ -461,7 +450,7 @@ void print(profile_settings const& s, std::string const& text) {
         }
         text += as_text(pools[i]);
     }
-    print(s, text);
+    out.write(text);
     return end.code;
 }
 

@@ -16,6 +16,7 @@
 
 #include "commands.hpp"
 #include "program.hpp"
+#include "report_file.hpp"
 
 namespace tools {
 namespace {
@@ -26,7 +27,9 @@ struct race_settings {
 };
 
 [[nodiscard]] int race(race_settings const& s) {
-    std::string path = (std::filesystem::temp_directory_path() / "pilfer-race-XXXXXX").string();
+    report_file report(s.report, stderr);
+    auto const folder = std::filesystem::absolute(std::filesystem::temp_directory_path());
+    std::string path = (folder / "pilfer-race-XXXXXX").string();
     int const file = ::mkstemp(path.data());
     if (file < 0) {
         throw std::system_error(errno, std::generic_category(), path);
@@ -48,16 +51,7 @@ struct race_settings {
             "and linked with pilfer::race (docs/guides/races.md), or it did not return from main().\n");
         return ended.code != 0 ? ended.code : exit_failed;
     }
-    if (s.report.empty()) {
-        fmt::print(stderr, "{}", text);
-    } else {
-        std::ofstream out(s.report, std::ios::binary);
-        out << text;
-        out.close();
-        if (!out) {
-            throw std::runtime_error(s.report + ": cannot be written");
-        }
-    }
+    report.write(text);
     return ended.code;
 }
 

@@ -135,6 +135,15 @@ TEST(command, lost_output_is_a_failure) {
     }
 }
 
+TEST(command, a_report_that_cannot_be_written_is_found_before_the_program_runs) {
+    for (const std::string subcommand : {"profile", "race"}) {
+        const auto s = pilfer(subcommand + " -o /nowhere/at/all echo begun 2>&1");
+        EXPECT_EQ(s.code, 1) << s.text;
+        EXPECT_TRUE(has(s, "cannot write '/nowhere/at/all': No such file")) << s.text;
+        EXPECT_FALSE(has(s, "begun")) << s.text;
+    }
+}
+
 TEST(command, a_child_that_fails_is_noticed_if_ends_of_children_are_ignored) {
     const auto s = shell("env --ignore-signal=CHLD '" PILFER_TOOL_PROGRAM
                          "' study --validate --costs /nowhere/at/all 2>&1");

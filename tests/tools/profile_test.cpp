@@ -155,6 +155,15 @@ TEST_F(profile_command, a_name_that_is_not_of_utf8_is_replaced_in_the_report) {
     EXPECT_EQ(json.at("pools").size(), 1U);
 }
 
+TEST_F(profile_command, replaces_the_former_report_and_keeps_it_if_there_is_none) {
+    const temporary report;
+    report.write(std::string(1'000'000, 'x'));
+    EXPECT_EQ(profile("-o " + report.path(), "true").code, 1);
+    EXPECT_EQ(report.text(), std::string(1'000'000, 'x'));
+    EXPECT_EQ(profile("--json -o " + report.path(), profiled() + "fib").code, 0);
+    EXPECT_EQ(nlohmann::json::parse(report.text()).at("exit"), 0);
+}
+
 constexpr const char* ten_constants =
     R"("spawn": 8, "slow_path": 40, "steal_hit": 560.4, "steal_miss": 1, "steal_more": 1, "wake_call": 1,
        "wake_latency": 1, "context_switch": 5, "remote_line": 42.4, "reach": 1)";

@@ -1,0 +1,42 @@
+#include "report_file.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+namespace tools {
+namespace {
+
+[[noreturn]] void fail(std::string const& name) {
+    int const error = errno;
+    throw std::system_error(error, std::generic_category(),
+                            name.empty() ? "cannot write the report"
+                                         : fmt::format("cannot write '{}'", name));
+}
+
+} // namespace
+
+report_file::report_file(std::string name, std::FILE* otherwise)
+    : m_name(std::move(name)), m_otherwise(otherwise) {
+    if (!m_name.empty()) {
+        m_file.reset(std::fopen(m_name.c_str(), "abe"));
+        if (m_file == nullptr) {
+            fail(m_name);
+        }
+    }
+}
+
+void report_file::write(std::string const& text) {
+    std::FILE* const out = m_file != nullptr ? m_file.get() : m_otherwise;
+    if (m_file != nullptr) {
+        (void)::ftruncate(::fileno(out), 0); // a pipe or a device has nothing to cut
+    }
+    if (std::fwrite(text.data(), 1, text.size(), out) != text.size() || std::fflush(out) != 0) {
+        fail(m_name);
+    }
+}
+
+} // namespace tools

@@ -1,0 +1,28 @@
+// The file of a report about a program that has yet to run.
+#pragma once
+
+#include <cstdio>
+#include <memory>
+#include <string>
+
+namespace tools {
+
+class report_file {
+public:
+    /// Opens `name`, so that a file which cannot be written is reported before the program runs. Its former
+    /// content stays until write(). Empty: the report goes to `otherwise`. Throws std::system_error.
+    report_file(std::string name, std::FILE* otherwise);
+    /// Throws std::system_error.
+    void write(std::string const& text);
+
+private:
+    struct closer {
+        void operator()(std::FILE* f) const noexcept { (void)std::fclose(f); }
+    };
+
+    std::string m_name;
+    std::FILE* m_otherwise;
+    std::unique_ptr<std::FILE, closer> m_file;
+};
+
+} // namespace tools
