@@ -94,8 +94,8 @@ subscription on(channel<T>& c, F&& f) {
 }
 
 /// Runs f() as long as the descriptor is ready, so f should read or write what there is. Ends with
-/// io::forget() or io::close() of it. Also throws std::system_error: for a bad descriptor, for one that is
-/// always ready (a file), and in a pool on one lock.
+/// io::forget() or io::close() of it; a run that has begun goes on to its end. Also throws std::system_error:
+/// for a bad descriptor, for one that is always ready (a file), and in a pool on one lock.
 template <class F>
 subscription on(pool& p, io::when w, F&& f) {
     using made = detail::plain_reaction<detail::descriptor_reaction, std::decay_t<F>>;

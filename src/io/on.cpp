@@ -120,12 +120,7 @@ void reaction::pool_has_ended() noexcept {
 suspension* reaction::run_task(spark* self, worker* w) noexcept {
     auto* const r = static_cast<reaction*>(static_cast<submission*>(self));
     if (r->run_once(w) && r->m_wait.begin_round()) {
-        found how = found::closed;
-        try {
-            how = r->enter(r->m_wait.entry, false);
-        } catch (...) {
-            how = found::closed; // the descriptor is bad by now
-        }
+        const found how = r->enter(r->m_wait.entry, false); // does not throw
         if (how == found::closed) {
             r->end(); // it is in no list, so no other thread takes its turn
         } else {
@@ -193,10 +188,14 @@ reaction::found descriptor_reaction::enter(waiters::entry& e, bool first) {
         if (first) {
             io->one_more(); // until it ends: the watch is notified once
         }
-        error = io->waits.enter(*s, m_when.fd, e, m_when.writable ? os::can_write : os::can_read);
+        error = io->waits.enter_again(*s, m_when.fd, e, m_when.writable ? os::can_write : os::can_read,
+                                      m_forgets, first);
         if (error != 0 && first) {
             io->one_less();
         }
+    }
+    if (error != 0 && !first) {
+        return found::closed; // it was forgotten during the run, or it is bad by now
     }
     if (error != 0) {
         throw std::system_error(error, std::generic_category(), "pilfer: on() of a descriptor");
@@ -208,7 +207,11 @@ reaction::found descriptor_reaction::enter(waiters::entry& e, bool first) {
     return found::waits;
 }
 
-bool descriptor_reaction::take(waiters::entry& e) noexcept { return e.wants != descriptors::forgotten; }
+/// False also if the descriptor was forgotten after its event: the number may belong to another file by now.
+bool descriptor_reaction::take(waiters::entry& e) noexcept {
+    return e.wants != descriptors::forgotten &&
+           pool().io->if_made()->waits.slot_if_made(m_when.fd)->forgets.load(rlx) == m_forgets; // io.N6
+}
 
 void descriptor_reaction::give_back() noexcept {
     int error = 0;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <exception>
 #include <memory>
 #include <numeric>
@@ -18,6 +19,7 @@
 #include <pilfer/on.hpp>
 #include <pilfer/yield.hpp>
 
+#include "io/support.hpp"
 #include "support/harness.hpp"
 
 namespace {
@@ -30,6 +32,18 @@ void await(Condition so) {
     while (!so()) {
         std::this_thread::yield();
     }
+}
+
+/// True if it is over within 10 s. Otherwise cancels it, so that the test can go on.
+[[nodiscard]] bool over_soon(pilfer::subscription s) {
+    const auto end = std::chrono::steady_clock::now() + 10s;
+    while (!s.over() && std::chrono::steady_clock::now() < end) {
+        std::this_thread::yield();
+    }
+    const bool ended = s.over();
+    (void)s.cancel();
+    await([&] { return s.over(); });
+    return ended;
 }
 
 class functions_on_events : public over_workers {};
@@ -260,6 +274,73 @@ TEST_P(functions_on_events, a_descriptor_runs_it_as_long_as_it_is_ready) {
     for (const int one : {fd[1], other[0], other[1]}) {
         ::close(one);
     }
+}
+
+/// Puts the file of `from` under the number `to`, which is free.
+void reuse(int from, int to) { ASSERT_EQ(fcntl(from, F_DUPFD_CLOEXEC, to), to); }
+
+TEST_P(functions_on_events, forgetting_the_descriptor_during_a_run_ends_it) {
+    pilfer::pool pool(with_workers());
+    for (const bool inside : {false, true}) {
+        const io_tests::ends one;
+        one.say();
+        std::atomic<unsigned> begun{0};
+        std::atomic<bool> go{inside};
+        const auto s = pilfer::on(pool, pilfer::io::readable(one.in()), [&] {
+            ++begun;
+            await([&] { return go.load(); });
+            if (inside) {
+                EXPECT_EQ(pilfer::io::forget(one.in()), 0U);
+            }
+        });
+        await([&] { return begun != 0; });
+        if (!inside) {
+            EXPECT_EQ(pilfer::io::forget(one.in()), 0U) << "it does not wait";
+            go = true;
+        }
+        EXPECT_TRUE(over_soon(s));
+        EXPECT_EQ(begun, 1U) << "the descriptor is still readable";
+        std::atomic<unsigned> later{0};
+        const auto t = pilfer::on(pool, pilfer::io::readable(one.in()), [&] { return ++later < 3; });
+        EXPECT_TRUE(over_soon(t));
+        EXPECT_EQ(later, 3U) << "one that begins later is not affected";
+    }
+}
+
+TEST_P(functions_on_events, closing_the_descriptor_during_a_run_spares_the_next_file_of_its_number) {
+    pilfer::pool pool(with_workers());
+    io_tests::ends one;
+    const io_tests::ends stranger;
+    one.say();
+    stranger.say('s');
+    const int number = one.in();
+    std::atomic<unsigned> runs{0};
+    const auto s = pilfer::on(pool, pilfer::io::readable(number), [&] {
+        if (++runs == 1) {
+            EXPECT_FALSE(pilfer::io::close(number));
+            reuse(stranger.in(), number);
+        }
+        (void)one.hear();
+    });
+    EXPECT_TRUE(over_soon(s));
+    EXPECT_EQ(runs, 1U);
+}
+
+// One worker: the event resumes the task and queues the function, which begins after the task.
+TEST(functions_on_events_of_one_worker, forgetting_the_descriptor_before_a_queued_run_prevents_it) {
+    pilfer::pool pool({.workers = 1});
+    const io_tests::ends one;
+    std::atomic<unsigned> runs{0};
+    unsigned before = 0;
+    const auto s = pilfer::on(pool, pilfer::io::readable(one.in()), [&] { ++runs; });
+    pool.run([&] {
+        one.say();
+        EXPECT_FALSE(pilfer::io::wait_readable(one.in()));
+        before = runs;
+        (void)pilfer::io::forget(one.in());
+    });
+    EXPECT_TRUE(over_soon(s));
+    EXPECT_EQ(runs, before);
 }
 
 TEST_P(functions_on_events, ends_with_its_pool) {

@@ -97,6 +97,20 @@ struct descriptor_client {
         e.end();
         return how;
     }
+    /// For at most one waiter. False: this thread has not seen a wait.
+    bool forget() {
+        waits_type::slot* const slot = waits.slot_if_made(fd);
+        if (slot == nullptr) {
+            return false;
+        }
+        slot->list.lock();
+        auto* const all = waits_type::forget_locked(*slot);
+        slot->list.unlock();
+        if (all != nullptr) {
+            go_on(*all);
+        }
+        return true;
+    }
     void leave() {
         over.fetch_add(1, std::memory_order_acq_rel);
         system.ring();
@@ -187,15 +201,49 @@ struct forgotten : descriptor_client {
             e.end();
             leave();
         } else if (i == 1) {
-            if (waits_type::slot* const slot = waits.slot_if_made(fd)) {
-                slot->list.lock();
-                auto* const all = waits_type::forget_locked(*slot);
-                slot->list.unlock();
-                if (all != nullptr) {
-                    go_on(*all);
-                }
-            }
+            (void)forget();
             system.becomes(0, can_read);
+        } else {
+            dispatch(1);
+        }
+    }
+};
+
+/// A waiter that waits again and again. The number is forgotten after its first wait began, and then belongs
+/// to another file, which becomes ready.
+struct forgotten_between_waits : descriptor_client {
+    static constexpr unsigned threads = 3;
+    bool entered = false; // of the checker itself
+    bool forgot = false;  // of the checker itself
+    std::uint32_t seen = 0;
+
+    /// False: it was forgotten.
+    bool wait_again(bool first) {
+        box<waits_type::entry> e;
+        e.make();
+        waits_type::slot* const slot = waits.slot_for(fd);
+        const int error = waits.enter_again(*slot, fd, *e.get(), can_read, seen, first);
+        bool ready = false;
+        if (error == 0) {
+            entered = true;
+            wait_in(slot->list, *e.get(), false);
+            ready = e->wants != waits_type::forgotten;
+        }
+        e.end();
+        return ready;
+    }
+    void thread(unsigned i) {
+        if (i == 0) {
+            if (wait_again(true)) {
+                system.next_file();
+                check(!wait_again(false) || !forgot, "woken by the file that was given this number");
+            }
+            leave();
+        } else if (i == 1) {
+            system.becomes(0, can_read);
+            const bool in_time = entered;
+            forgot = forget() && in_time;
+            system.becomes(1, can_read);
         } else {
             dispatch(1);
         }
@@ -383,6 +431,8 @@ const registered<both_kinds<false>> r1("readiness_both_kinds", "a reader and a w
 const registered<both_kinds<true>> r2("readiness_time_limit", "the same, and the reader's time may be over");
 const registered<number_comes_back> r3("readiness_number_comes_back", "a number stands for another file");
 const registered<forgotten> r4("readiness_forgotten", "told that it is over while an event comes");
+const registered<forgotten_between_waits> r9("readiness_forgotten_between_waits",
+                                             "forgotten while it runs between two waits");
 const registered<first_wait<false>> r5("readiness_first_wait", "the first wait while workers lie down");
 const registered<first_wait<true>> r6("readiness_first_wait_alarm",
                                       "the same while one watches over an alarm");

@@ -144,7 +144,8 @@ private:
     bool take(waiters::entry& e) noexcept override;
     void give_back() noexcept override;
     io::when m_when;
-    waiters* m_list = nullptr; // null: it has not begun
+    std::uint32_t m_forgets = 0; // how often the descriptor had been forgotten when it began
+    waiters* m_list = nullptr;   // null: it has not begun
 };
 
 /// A reaction whose function has no arguments. `Base` knows the object of the wait.

@@ -1,10 +1,11 @@
 // Waits for descriptors: a list of waiters for each, and the kernel is asked for one event at a time.
 //
-// Every waiter asks the kernel anew. An event answers the last question only. States, edges N1..N5 and the
+// Every waiter asks the kernel anew. An event answers the last question only. States, edges N1..N6 and the
 // argument: src/io/README.md.
 #pragma once
 
 #include <bit>
+#include <cerrno>
 #include <cstdint>
 #include <memory>
 #include <new>
@@ -36,8 +37,9 @@ public:
         list_type list;
         // Under the list's lock:
         plain<std::uint32_t> question{0}; ///< the last one that the kernel was asked
-        plain<bool> known{false};         ///< the kernel was asked about this number before: a hint
-        plain<slot*> held_too{nullptr};   ///< next slot that a forgetting thread has locked, of another pool
+        /// How often the number was forgotten. Changed under the list's lock, read also without it.
+        typename Atom::template atomic<std::uint32_t> forgets{0};
+        plain<slot*> held_too{nullptr}; ///< next slot that a forgetting thread has locked, of another pool
     };
 
     explicit descriptor_waits(Kernel& kernel) noexcept : m_kernel(kernel) {}
@@ -75,10 +77,21 @@ public:
     /// wait.
     [[nodiscard]] int enter(slot& s, int fd, entry& e, std::uint32_t what) noexcept {
         s.list.lock();
-        const int error = ask(s, fd, what | awaited_by_others(s));
-        if (error == 0) {
-            e.wants = what;
-            s.list.add(e);
+        const int error = enter_locked(s, fd, e, what);
+        s.list.unlock();
+        return error;
+    }
+    /// As enter(), for a waiter that waits again and again. Its first wait sets `seen`. A later one returns
+    /// ECANCELED if the descriptor was forgotten after the first one, also between two waits.
+    [[nodiscard]] int enter_again(slot& s, int fd, entry& e, std::uint32_t what, std::uint32_t& seen,
+                                  bool first) noexcept {
+        int error = ECANCELED;
+        s.list.lock();
+        if (first) {
+            seen = s.forgets.load(rlx);
+        }
+        if (s.forgets.load(rlx) == seen) { // io.N6
+            error = enter_locked(s, fd, e, what);
         }
         s.list.unlock();
         return error;
@@ -103,6 +116,7 @@ public:
     }
     /// Under the lock of the slot: takes out all waiters, as a chain. Each finds `forgotten`.
     [[nodiscard]] static entry* forget_locked(slot& s) noexcept {
+        s.forgets.store(s.forgets.load(rlx) + 1, rlx); // io.N6
         for (entry* e = s.list.first(); e != nullptr; e = e->next) {
             e->wants = forgotten;
         }
@@ -132,6 +146,14 @@ private:
         return static_cast<std::uint32_t>(fd) - (k == 0 ? 0 : first_slots << (k - 1));
     }
 
+    [[nodiscard]] int enter_locked(slot& s, int fd, entry& e, std::uint32_t what) noexcept {
+        const int error = ask(s, fd, what | awaited_by_others(s));
+        if (error == 0) {
+            e.wants = what;
+            s.list.add(e);
+        }
+        return error;
+    }
     [[nodiscard]] static std::uint32_t awaited_by_others(slot& s) noexcept {
         std::uint32_t all = 0;
         for (entry* e = s.list.first(); e != nullptr; e = e->next) {
@@ -159,12 +181,11 @@ private:
     }
     [[nodiscard]] int ask(slot& s, int fd, std::uint32_t what) noexcept {
         const std::uint32_t question = s.question + 1;
+        const bool known = s.question != 0; // the kernel was asked about this number before: a hint
         s.question = question;
         const std::uint64_t tag = static_cast<std::uint64_t>(question) << 32 | static_cast<std::uint32_t>(fd);
-        const int error = m_kernel.arm(fd, what, tag, s.known); // io.N4
-        if (error == 0) {
-            s.known = true;
-        } else {
+        const int error = m_kernel.arm(fd, what, tag, known); // io.N4
+        if (error != 0) {
             s.question = question - 1; // the former question stays valid
         }
         return error;
