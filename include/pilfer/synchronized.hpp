@@ -26,7 +26,8 @@ class synchronized;
 /// f returns a value, no reference. If f throws, the call throws that exception, and the object stays as f
 /// left it. The function may wait, spawn, and call other objects: the lock stays held. call_all() takes
 /// several objects in one order, so that no two callers wait for each other. If f itself calls the same
-/// object, that call throws usage_error. If a child that f waits for calls it, both wait for ever.
+/// object, that call throws usage_error. In a read() that another reader has joined, it may wait for ever
+/// instead. If a child that f waits for calls the object, both wait for ever.
 ///
 /// Cost without contention: a mutex's lock and unlock, and two stores.
 template <class T, class Lock>
@@ -56,8 +57,7 @@ public:
     template <class F>
     detail::call_result_t<F, const T> read(F&& f) const {
         if constexpr (shares) {
-            m_lock.enter_shared();
-            const leaving_shared guard{m_lock};
+            const leaving_shared guard{m_lock, m_lock.enter_shared()};
             return std::invoke(f, m_value);
         } else {
             m_lock.enter();
@@ -92,7 +92,8 @@ private:
     };
     struct leaving_shared {
         lock_type& lock;
-        ~leaving_shared() { lock.leave_shared(); }
+        detail::activation* reader;
+        ~leaving_shared() { lock.leave_shared(reader); }
     };
     template <class F>
     [[nodiscard]] detail::tried_t<F, T> inside(F& f) {

@@ -101,6 +101,13 @@ TEST_P(c_objects, a_nested_call_and_one_whose_time_is_over) {
             EXPECT_EQ(pilfer_synchronized_call_for(all.object, add_one, nullptr, hour), 0);
         });
         EXPECT_EQ(value, 2);
+        const auto reads = [](const void*, void* arg) {
+            auto& at = *static_cast<shared*>(arg);
+            EXPECT_EQ(pilfer_synchronized_try_call(at.object, add_one, nullptr), PILFER_EUSAGE);
+            EXPECT_EQ(pilfer_synchronized_call(at.object, add_one, nullptr), PILFER_EUSAGE);
+        };
+        EXPECT_EQ(pilfer_synchronized_read(all.object, reads, &all), 0);
+        EXPECT_EQ(value, 2);
         pilfer_synchronized_free(all.object);
         pilfer_event_destroy(&all.inside);
         pilfer_event_destroy(&all.go);

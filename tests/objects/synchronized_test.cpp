@@ -176,6 +176,15 @@ TEST_F(concurrent_objects, nested_calls) {
             EXPECT_EQ(other.call([](int& v) { return ++v; }), 1) << "left again";
         });
         EXPECT_TRUE(l.try_call([](int&) {}).has_value());
+        l.read([&](int) {
+            EXPECT_THROW((void)l.try_call([](int&) {}), pilfer::usage_error);
+            EXPECT_THROW((void)l.try_call_for(1s, [](int&) {}), pilfer::usage_error);
+            EXPECT_THROW(l.call([](int&) {}), pilfer::usage_error);
+            EXPECT_THROW(l.read([](int) {}), pilfer::usage_error);
+            EXPECT_THROW(pilfer::call_all([](int&, int&) {}, other, l), pilfer::usage_error);
+            EXPECT_EQ(other.read([](int v) { return v; }), 1);
+        });
+        EXPECT_TRUE(l.try_call([](int&) {}).has_value());
         pilfer::monitor<int> q(0);
         const auto always = [](int) { return true; };
         q.call([&](int&) {

@@ -22,8 +22,8 @@ namespace detail {
 
 [[noreturn]] PILFER_API PILFER_COLD void refuse_call_inside();
 
-/// The lock of an object. It knows whose call is inside. So a second call by that very task or thread is
-/// an error and not a wait for ever.
+/// The lock of an object. It knows whose call is inside, of several readers at most one. So a second call by
+/// that very task or thread is an error and not a wait for ever.
 template <class Lock>
 class call_lock {
 public:
@@ -65,11 +65,19 @@ public:
         m_inside.store(nullptr, rlx);
         m_lock.release();
     }
-    void enter_shared() {
-        (void)outside();
+    /// Names the caller as the one inside, in place of an earlier reader. Returns it for leave_shared().
+    [[nodiscard]] activation* enter_shared() {
+        activation* const self = outside();
         m_lock.lock_shared();
+        m_inside.store(self, rlx);
+        return self;
     }
-    void leave_shared() noexcept { m_lock.unlock_shared(); }
+    void leave_shared(activation* self) noexcept {
+        if (m_inside.load(rlx) == self) {
+            m_inside.store(nullptr, rlx); // perhaps over a newer reader, but its own name never stays
+        }
+        m_lock.unlock_shared();
+    }
 
     /// Makes `self` the activation that is inside. It runs on top of the one that has entered.
     void is_inside(activation* self) noexcept { m_inside.store(self, rlx); }
