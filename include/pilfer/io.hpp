@@ -54,7 +54,8 @@ struct when {
 //
 // A descriptor must stay open while a task waits for it; close() of this header sees to that. Any number of
 // tasks may wait for one descriptor. All tasks that wait for an event go on when it comes, and all others
-// after a hang-up or an error.
+// after a hang-up or an error. In a pool with backend::one_lock each wait blocks a thread in poll(). There
+// only the event or the time limit ends it, neither forget() or close() nor a cancellation.
 
 /// Waits until a read would not block: data, end of file, an error, a connection to accept. Another task may
 /// be faster and take it. Regular files are always ready.

@@ -64,7 +64,7 @@ PILFER_C_API int pilfer_io_connect(int fd, const void* to, unsigned bytes, uint6
 /* Sets O_NONBLOCK. */
 PILFER_C_API int pilfer_io_make_nonblocking(int fd);
 /* Ends all waits of tasks for this descriptor with PILFER_ECANCELED; later ones wait. A thread that is no
- * worker stays in its poll(). Returns the number of ended waits. */
+ * worker, or is of a pool on one lock, stays in its poll(). Returns the number of ended waits. */
 PILFER_C_API size_t pilfer_io_forget(int fd);
 /* pilfer_io_forget(), and closes the descriptor, in one step. Returns the result of close(2); the descriptor
  * is closed in any case. */
