@@ -99,7 +99,10 @@ void cancellation::forget_all() noexcept {
     teams = nullptr;
     alone = static_cast<scheduler*>(this_worker());
     if (alone != nullptr) {
-        alone->cancel->stoppable.forget_threads();
+        // A stop_on_cancel of this task may be listed at a worker that it was on before.
+        for (unsigned i = 0; i < alone->crew().schedulers(); ++i) {
+            alone->crew().at(i).cancel->stoppable.forget_threads();
+        }
     }
     stop_requests = nullptr;
 }

@@ -3,6 +3,7 @@
 
 #include <system_error>
 
+#include "base/forks.hpp"
 #include "io/descriptor.hpp"
 #include "pool/pool_core.hpp"
 
@@ -83,10 +84,13 @@ void reaction::is_called(callback_waiter& self) noexcept { static_cast<caller&>(
 /// Its turn has come, or it was stopped. On any thread.
 void reaction::next() noexcept {
     using turn = decltype(m_wait)::turn;
+    // It stays in the pool's list until refuse(), or as a task until its end. So long the pool lives.
+    if (m_pool->is_forked_child()) {
+        return; // no worker would run it
+    }
     if (m_wait.take_turn() == turn::nothing) {
         return;
     }
-    // It stays in the pool's list until refuse(), or as a task until its end. So long the pool lives.
     {
         pool_core& p = *m_pool;
         const team::pin_guard here(p);
@@ -100,9 +104,19 @@ void reaction::next() noexcept {
 
 bool reaction::cancel() noexcept {
     using canceller = decltype(m_wait)::canceller;
-    const canceller who = m_wait.cancel([this]() -> waiters& { return list(); });
+    const canceller who =
+        m_wait.cancel([this]() -> waiters& { return list(); }, [this] { return m_pool->is_forked_child(); });
     if (who == canceller::self) {
         end();
+    } else if (who == canceller::alone) {
+        // No lock of the pool is taken, whose list is never used here. If the reaction stays in the list of
+        // its object, a notifier may still find it there, and it is never freed.
+        const bool is_out = list().try_withdraw(m_wait.entry);
+        end_function();
+        m_wait.finish();
+        if (is_out) {
+            release();
+        }
     }
     return who != canceller::no;
 }
@@ -119,7 +133,11 @@ void reaction::pool_has_ended() noexcept {
 
 suspension* reaction::run_task(spark* self, worker* w) noexcept {
     auto* const r = static_cast<reaction*>(static_cast<submission*>(self));
-    if (r->run_once(w) && r->m_wait.begin_round()) {
+    const bool again = r->run_once(w);
+    if (r->m_pool->is_forked_child()) {
+        forks::no_way_back();
+    }
+    if (again && r->m_wait.begin_round()) {
         const found how = r->enter(r->m_wait.entry, false); // does not throw
         if (how == found::closed) {
             r->end(); // it is in no list, so no other thread takes its turn
@@ -214,8 +232,7 @@ bool descriptor_reaction::take(waiters::entry& e) noexcept {
 }
 
 void descriptor_reaction::give_back() noexcept {
-    int error = 0;
-    pool().io->get(error)->one_less(); // it was made by enter()
+    pool().io->if_made()->one_less(); // it was made by enter()
 }
 
 // ---- the end of a pool ------------------------------------------------------------------------

@@ -86,6 +86,10 @@ void alarm_watch::watch_over(watched_kernel& k) noexcept {
 }
 
 void alarm_watch::limit(scheduler& w, instant until, bool leaves, limited_wait& wait) noexcept {
+    if (m_pool.is_forked_child()) {
+        wait.wait(); // no alarm fires here, and a thread of the parent may hold the heap's lock for ever
+        return;
+    }
     wait_alarm clock;
     clock.fire = &time_is_over;
     clock.wait = &wait;

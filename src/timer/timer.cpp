@@ -211,10 +211,16 @@ bool timed_task::cancel() noexcept {
             continue;
         }
         if (now == waiting) {
+            pool_core* const p = m_pool;
+            if (p->is_forked_child()) {
+                // No alarm fires here, and a thread of the parent may hold the heap's lock for ever. The
+                // heap keeps the alarm and its reference.
+                end();
+                return true;
+            }
             (void)disarm(m_clock);
             // timer.M3: the end of the pool need not wait for the user code that end() runs.
             m_stage.store(with(word, ending), rel);
-            pool_core* const p = m_pool;
             const bool counted = m_period == 0;
             end();
             if (counted) {
@@ -250,6 +256,9 @@ suspension* timed_task::run_task(spark* self, worker* w) noexcept {
     if (t->m_stage.compare_exchange_strong(word, with(word, running), acq_rel, acq)) {
         word = with(word, running);
         const bool again = t->execute_once(w);
+        if (t->m_pool->is_forked_child()) {
+            forks::no_way_back();
+        }
         w = this_worker();
         if (again && t->m_stage.compare_exchange_strong(word, with(word + one_round, arming), acq_rel, acq)) {
             t->arm_again(w, with(word + one_round, arming));

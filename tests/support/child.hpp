@@ -32,6 +32,14 @@ inline std::ostream& operator<<(std::ostream& out, const child_result& r) {
                << (WIFEXITED(r.status) ? WEXITSTATUS(r.status) : WTERMSIG(r.status)) << ": " << r.output;
 }
 
+/// In a child whose only thread was a worker, which blocks all signals.
+inline void unblock_alarms() {
+    sigset_t alarms;
+    sigemptyset(&alarms);
+    sigaddset(&alarms, SIGALRM);
+    pthread_sigmask(SIG_UNBLOCK, &alarms, nullptr);
+}
+
 /// Forks, so it must be called while no pool exists. The child exits with the result of `body`; an exception
 /// is printed and gives 99.
 template <class Body>
@@ -46,6 +54,7 @@ template <class Body>
         close(ends[0]);
         close(ends[1]);
         int code = 99;
+        unblock_alarms();
         const watchdog end(seconds);
         try {
             code = body();

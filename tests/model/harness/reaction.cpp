@@ -9,6 +9,7 @@ using namespace model;
 using wait_type = pilfer::detail::repeated_wait<atom, park>;
 using list_type = wait_type::list_type;
 constexpr std::uintptr_t its_word = 4;
+constexpr auto not_alone = [] { return false; }; // no child of fork()
 
 struct reaction_client {
     box<list_type> list;
@@ -106,7 +107,7 @@ struct cancelled : reaction_client {
             notify();
             break;
         case 2:
-            if (wait->cancel(where()) == wait_type::canceller::self) {
+            if (wait->cancel(where(), not_alone) == wait_type::canceller::self) {
                 pool.lock();
                 removed = true;
                 pool.unlock();
@@ -179,7 +180,7 @@ struct between_rounds : reaction_client {
             break;
         }
         case 2:
-            if (wait->cancel(where()) == wait_type::canceller::self) {
+            if (wait->cancel(where(), not_alone) == wait_type::canceller::self) {
                 over();
             }
             break;

@@ -43,6 +43,12 @@ public:
         }
     }
 
+    /// False: a thread holds it. In a child of fork() that thread may be the parent's.
+    [[nodiscard]] bool try_lock() noexcept {
+        std::uint32_t seen = open;
+        return m_word.compare_exchange_strong(seen, held, acq, rlx); // sync.L1
+    }
+
     /// Opens the lock in a child of fork(), which has none of the threads that may hold it. True if one did.
     [[nodiscard]] bool open_for_good() noexcept { return m_word.exchange(open, rlx) != open; }
 

@@ -37,6 +37,7 @@ public:
         no,     ///< It would not have run again.
         others, ///< Another thread ends it.
         self,   ///< The caller ends it.
+        alone,  ///< In a child of fork(): only the caller could end it.
     };
 
     /// Called before it enters the list once more. False: it was cancelled.
@@ -87,9 +88,10 @@ public:
     void finish() noexcept { m_stage.store(over, rel); }                              // io.O5
     [[nodiscard]] bool is_over() const noexcept { return m_stage.load(acq) == over; } // io.O5
 
-    /// Cancels it. `list()`: the list that it waits in; called only while it waits.
-    template <class List>
-    [[nodiscard]] canceller cancel(List list) noexcept {
+    /// Cancels it. `list()`: the list that it waits in. `is_alone()`: the threads that advance it are in the
+    /// parent process, so the lock of the list may never open. Both are called only while it waits.
+    template <class List, class IsAlone>
+    [[nodiscard]] canceller cancel(List list, IsAlone is_alone) noexcept {
         std::uint32_t was = m_stage.load(rlx);
         do {
             if (was != waiting && was != busy) {
@@ -98,6 +100,9 @@ public:
         } while (!m_stage.compare_exchange_weak(was, was == waiting ? leaving : stopping, acq, rlx)); // io.O1
         if (was == busy) {
             return canceller::others;
+        }
+        if (is_alone()) {
+            return canceller::alone;
         }
         const bool mine = take_out(list());
         m_stage.store(stopping, rel); // io.O6: if it is not mine, this is the last touch

@@ -140,6 +140,19 @@ public:
         unlock();
         return mine;
     }
+    /// withdraw() in a child of fork(), where a thread of the parent may hold the lock for ever. False: also
+    /// if any thread holds it. Then `e` may still be in the list.
+    [[nodiscard]] bool try_withdraw(entry& e) noexcept {
+        if (!m_lock.try_lock()) {
+            return false;
+        }
+        const bool mine = e.end == fate::waiting;
+        if (mine) {
+            take(e, fate::withdrawn);
+        }
+        unlock();
+        return mine;
+    }
 
 private:
     raw_lock<Atom, Park> m_lock;
