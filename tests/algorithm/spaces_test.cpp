@@ -133,6 +133,9 @@ TEST_P(algorithm_spaces, steps_over_integers) {
         const auto wide = pilfer::strided(std::uint64_t{5}, most, std::numeric_limits<std::int64_t>::max());
         EXPECT_EQ(wide.size(), 2U);
         EXPECT_EQ(wide[1], 5 + (most >> 1));
+        const auto whole = pilfer::strided(std::uint64_t{0}, most, std::numeric_limits<std::int64_t>::max());
+        EXPECT_EQ(whole.size(), 3U);
+        EXPECT_EQ(whole[2], most - 1); // the index times the step is more than a signed number holds
         const auto negative = pilfer::strided(-7, 8, 5);
         EXPECT_TRUE(std::ranges::equal(negative, std::array{-7, -2, 3}));
     });

@@ -39,7 +39,9 @@ public:
         : m_first(first), m_step(step), m_index(index) {}
     /// The position: an integer, or the caller's iterator. The end has none.
     [[nodiscard]] I base() const {
-        return detail::advanced(m_first, static_cast<std::uint64_t>(m_index * m_step));
+        // Modulo 2^64: the product of two signed numbers may exceed their range.
+        return detail::advanced(m_first,
+                                static_cast<std::uint64_t>(m_index) * static_cast<std::uint64_t>(m_step));
     }
 
     [[nodiscard]] reference operator*() const { return detail::element(this->base()); }
