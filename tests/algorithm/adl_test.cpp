@@ -1,6 +1,9 @@
 // The algorithms are objects: a call without `pilfer::` finds std's by ADL, and theirs never meet.
 #include <algorithm>
+#include <cstddef>
 #include <functional>
+#include <iterator>
+#include <list>
 #include <numeric>
 #include <vector>
 
@@ -25,6 +28,9 @@ struct below {
 };
 struct twice {
     number operator()(const number& n) const { return {2 * n.value}; }
+};
+struct parity {
+    std::size_t operator()(const number& n) const { return n.value % 2 != 0 ? 1 : 0; }
 };
 struct add {
     number operator()(const number& a, const number& b) const { return a + b; }
@@ -58,7 +64,21 @@ TEST_F(algorithm_adl, no_function_of_a_users_namespace_is_called) {
         EXPECT_EQ(out[999].value, 499'500);
         EXPECT_EQ(pilfer::filter(v, greedy::odd{}).size(), 500U);
         EXPECT_EQ(pilfer::copy_if(v, out.begin(), greedy::odd{}).out - out.begin(), 500);
+        pilfer::transform(v, out, out.begin(), greedy::add{});
+        pilfer::exclusive_scan(v, out.begin(), greedy::number{}, greedy::add{});
+        EXPECT_EQ(out[999].value, 498'501);
+        std::vector<greedy::number> merged(2000);
+        (void)pilfer::merge(v, v, merged.begin(), greedy::below{});
+        EXPECT_EQ(merged[1999].value, 999);
+        EXPECT_EQ(pilfer::histogram(v, 2, greedy::parity{})[1], 500U);
+        std::list<greedy::number> nodes(v.begin(), v.end());
+        pilfer::transform(nodes, nodes.begin(), greedy::twice{});
+        EXPECT_TRUE(pilfer::find(nodes, greedy::number{1000}) == std::next(nodes.begin(), 500));
         pilfer::reverse(v);
+        pilfer::sort(v, greedy::below{});
+        pilfer::stable_sort(v, greedy::below{});
+        (void)pilfer::nth_element(v, v.begin() + 500, greedy::below{});
+        EXPECT_EQ(v[500].value, 500);
         (void)pilfer::partition(v, greedy::odd{});
         EXPECT_EQ(pilfer::remove_if(v, greedy::odd{}).begin() - v.begin(), 500);
         (void)pilfer::unique(v);

@@ -83,4 +83,9 @@ PILFER_TEST_GREEDY(release)
 
 #undef PILFER_TEST_GREEDY
 
+/// Every comma between two expressions, one of which has a type of this namespace or is an iterator of such a
+/// type, is an error unless one of them is void.
+template <class A, class B>
+void operator,(A&&, B&&) = delete;
+
 } // namespace greedy

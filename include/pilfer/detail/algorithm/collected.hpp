@@ -91,7 +91,7 @@ public:
     /// The first n elements.
     reachable(I first, std::uint64_t n) {
         m_all.reserve(n + 1);
-        for (; n != 0; --n, ++first) {
+        for (; n != 0; --n, (void)++first) {
             m_all.push_back(first);
         }
         m_all.push_back(first);
@@ -99,7 +99,7 @@ public:
     /// At most n elements.
     template <class S>
     reachable(I first, S last, std::uint64_t n) {
-        for (; n != 0 && first != last; --n, ++first) {
+        for (; n != 0 && first != last; --n, (void)++first) {
             m_all.push_back(first);
         }
         m_all.push_back(first);

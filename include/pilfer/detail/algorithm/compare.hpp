@@ -19,7 +19,7 @@ template <class I, class Before>
         [&](std::uint64_t& best, std::uint64_t b, std::uint64_t e) {
             I top = detail::at(first, best);
             I from = detail::at(first, b);
-            for (std::uint64_t index = b; index != e; ++index, ++from) {
+            for (std::uint64_t index = b; index != e; ++index, (void)++from) {
                 if (before(from, top)) {
                     top = from;
                     best = index;
@@ -89,7 +89,7 @@ template <class I1, class I2, class Pred, class Proj1, class Proj2>
         I1 at1 = detail::at(first1, b);
         I2 at2 = detail::at(first2, b);
         for (; b != e && std::invoke(pred, std::invoke(project1, *at1), std::invoke(project2, *at2));
-             ++b, ++at1, ++at2) {
+             ++b, (void)++at1, (void)++at2) {
         }
         return b;
     });

@@ -30,13 +30,13 @@ template <class I, class S, class Bin>
                 ++out[index];
             };
             I from = detail::at(first, b);
-            for (; e - b >= 4; b += 4, from += 4) { // no compiler unrolls a loop that may throw
+            for (; e - b >= 4; b += 4, (void)(from += 4)) { // no compiler unrolls a loop that may throw
                 add(from);
                 add(from + 1);
                 add(from + 2);
                 add(from + 3);
             }
-            for (; b != e; ++b, ++from) {
+            for (; b != e; ++b, (void)++from) {
                 add(from);
             }
         },

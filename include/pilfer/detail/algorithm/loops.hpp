@@ -31,7 +31,7 @@ std::ranges::unary_transform_result<I, O> transform_one(I first, S last, O out, 
         close_call<F, std::indirect_result_t<Proj&, I>> call = f;
         auto to = detail::at(results.begin(), b);
         for (auto from = detail::at(in.begin(), b), stop = detail::at(in.begin(), e); from != stop;
-             ++from, ++to) {
+             ++from, (void)++to) {
             *to = std::invoke(call, std::invoke(project, *from));
         }
     });
@@ -52,7 +52,7 @@ std::ranges::binary_transform_result<I1, I2, O> transform_two(I1 first1, S1 last
         auto to = detail::at(results.begin(), b);
         auto from2 = detail::at(in2.begin(), b);
         for (auto from = detail::at(in1.begin(), b), stop = detail::at(in1.begin(), e); from != stop;
-             ++from, ++from2, ++to) {
+             ++from, (void)++from2, (void)++to) {
             *to = std::invoke(call, std::invoke(project1, *from), std::invoke(project2, *from2));
         }
     });

@@ -144,7 +144,7 @@ private:
         O to = detail::at(m_out, begin);
         if constexpr (!Next || sum_is_last) {
             T run = std::move(prefix);
-            for (; from != stop; ++from, ++to) {
+            for (; from != stop; ++from, (void)++to) {
                 run = step(run, detail::converted<T>(std::invoke(map, *from)), to, combine);
             }
             prefix = std::move(run);
@@ -153,7 +153,7 @@ private:
             // sums runs beside the chain of the results and costs no time of its own.
             T total = T(std::invoke(map, *from));
             T run = step(prefix, std::as_const(total), to, combine);
-            for (++from, ++to; from != stop; ++from, ++to) {
+            for (++from, (void)++to; from != stop; ++from, (void)++to) {
                 const T value = T(std::invoke(map, *from));
                 total = std::invoke(combine, std::move(total), value);
                 run = step(run, value, to, combine);

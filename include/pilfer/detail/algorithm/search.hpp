@@ -163,7 +163,7 @@ template <class I, class Pred, class Proj>
             b += detail::block_with(detail::at(first, b), e - b, pred.value);
         }
         I from = detail::at(first, b);
-        for (; e - b >= 4; b += 4, from += 4) { // no compiler unrolls a loop with two ends
+        for (; e - b >= 4; b += 4, (void)(from += 4)) { // no compiler unrolls a loop with two ends
             if (is_found(from)) {
                 return b;
             }
@@ -177,7 +177,7 @@ template <class I, class Pred, class Proj>
                 return b + 3;
             }
         }
-        for (; b != e && !is_found(from); ++b, ++from) {
+        for (; b != e && !is_found(from); ++b, (void)++from) {
         }
         return b;
     });

@@ -46,7 +46,7 @@ public:
         while (index != stop) {
             const auto bits = static_cast<unsigned>(stop - index < 64 ? stop - index : 64);
             std::uint64_t marks = 0;
-            for (unsigned bit = 0; bit != bits; ++bit, ++from) {
+            for (unsigned bit = 0; bit != bits; ++bit, (void)++from) {
                 const bool stays = static_cast<bool>(std::invoke(call, std::invoke(project, *from)));
                 marks |= std::uint64_t{stays} << bit;
             }
@@ -72,7 +72,7 @@ public:
         const std::uint64_t* word = &m_words[(begin - m_begin) / 64];
         for (std::uint64_t index = begin; index < stop; index += 64) {
             const I from = detail::at(first, index);
-            for (std::uint64_t marks = *word++; marks != 0; marks &= marks - 1, ++to) {
+            for (std::uint64_t marks = *word++; marks != 0; marks &= marks - 1, (void)++to) {
                 *to = from[static_cast<std::iter_difference_t<I>>(std::countr_zero(marks))];
             }
         }
@@ -277,7 +277,7 @@ template <class I, class Stays>
         [&](part_kept& part, std::uint64_t b, std::uint64_t e) {
             std::uint64_t end = part.end;
             I to = detail::at(first, end);
-            for (I from = detail::at(first, b); b != e; ++b, ++from) {
+            for (I from = detail::at(first, b); b != e; ++b, (void)++from) {
                 if (stays(from, to, end != part.begin)) {
                     if (end != b) {
                         *to = std::ranges::iter_move(from);
@@ -351,7 +351,7 @@ std::ranges::subrange<I> partitioned(I first, S last, Pred& pred, Proj& proj, gr
         [&](std::uint64_t& pivot, std::uint64_t b, std::uint64_t e) {
             std::uint64_t front = pivot;
             I to = detail::at(first, front);
-            for (I from = detail::at(first, b); b != e; ++b, ++from) {
+            for (I from = detail::at(first, b); b != e; ++b, (void)++from) {
                 if (std::invoke(pred, std::invoke(proj, *from))) {
                     if (front != b) {
                         std::ranges::iter_swap(from, to);

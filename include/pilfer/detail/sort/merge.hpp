@@ -207,10 +207,10 @@ void merge_copy(A a, std::size_t na, B b, std::size_t nb, Out out, Less less, co
         }
         ++out;
     }
-    for (; a != a_end; ++a, ++out) {
+    for (; a != a_end; ++a, (void)++out) {
         *out = *a;
     }
-    for (; b != b_end; ++b, ++out) {
+    for (; b != b_end; ++b, (void)++out) {
         *out = *b;
     }
 }
