@@ -11,6 +11,7 @@
 #include <utility>
 
 #include <pilfer/algorithm/merge.hpp>
+#include <pilfer/detail/parallel/ends.hpp>
 #include <pilfer/detail/sort/base.hpp>
 #include <pilfer/detail/sort/entry.hpp>
 #include <pilfer/detail/sort/select.hpp>
@@ -29,7 +30,7 @@ inline namespace v0 {
 /// strings 4 bytes more an element, and at least 28. Without it, it sorts in place.
 struct sort_function {
     /// For the elements of [first, last).
-    template <std::random_access_iterator I, std::sentinel_for<I> S, class Comp = std::ranges::less,
+    template <std::random_access_iterator I, detail::reachable_end<I> S, class Comp = std::ranges::less,
               class Proj = std::identity>
     requires std::sortable<I, Comp, Proj> I operator()(I first, S last, Comp comp = {},
                                                        Proj proj = {}) const {
@@ -38,7 +39,7 @@ struct sort_function {
         return end;
     }
     /// For a range.
-    template <std::ranges::random_access_range R, class Comp = std::ranges::less, class Proj = std::identity>
+    template <detail::sequence_range R, class Comp = std::ranges::less, class Proj = std::identity>
     requires std::sortable<std::ranges::iterator_t<R>, Comp, Proj> std::ranges::borrowed_iterator_t<R>
     operator()(R&& range, Comp comp = {}, Proj proj = {}) const {
         return (*this)(std::ranges::begin(range), std::ranges::end(range), std::move(comp), std::move(proj));
@@ -51,7 +52,7 @@ inline constexpr sort_function sort{};
 /// moves may throw; throws std::bad_alloc.
 struct stable_sort_function {
     /// For the elements of [first, last).
-    template <std::random_access_iterator I, std::sentinel_for<I> S, class Comp = std::ranges::less,
+    template <std::random_access_iterator I, detail::reachable_end<I> S, class Comp = std::ranges::less,
               class Proj = std::identity>
     requires std::sortable<I, Comp, Proj> I operator()(I first, S last, Comp comp = {},
                                                        Proj proj = {}) const {
@@ -60,7 +61,7 @@ struct stable_sort_function {
         return end;
     }
     /// For a range.
-    template <std::ranges::random_access_range R, class Comp = std::ranges::less, class Proj = std::identity>
+    template <detail::sequence_range R, class Comp = std::ranges::less, class Proj = std::identity>
     requires std::sortable<std::ranges::iterator_t<R>, Comp, Proj> std::ranges::borrowed_iterator_t<R>
     operator()(R&& range, Comp comp = {}, Proj proj = {}) const {
         return (*this)(std::ranges::begin(range), std::ranges::end(range), std::move(comp), std::move(proj));
@@ -75,7 +76,7 @@ inline constexpr stable_sort_function stable_sort{};
 /// std::bad_alloc.
 struct integer_sort_function {
     /// For the elements of [first, last).
-    template <std::random_access_iterator I, std::sentinel_for<I> S, class Key = std::identity>
+    template <std::random_access_iterator I, detail::reachable_end<I> S, class Key = std::identity>
     requires std::permutable<I> &&
         std::unsigned_integral<std::remove_cvref_t<std::indirect_result_t<Key&, I>>>
             I operator()(I first, S last, Key key = {}) const {
@@ -84,7 +85,7 @@ struct integer_sort_function {
         return end;
     }
     /// For a range.
-    template <std::ranges::random_access_range R, class Key = std::identity>
+    template <detail::sequence_range R, class Key = std::identity>
     requires std::permutable<std::ranges::iterator_t<R>> &&
         std::unsigned_integral<std::remove_cvref_t<std::indirect_result_t<Key&, std::ranges::iterator_t<R>>>>
             std::ranges::borrowed_iterator_t<R>
@@ -99,7 +100,7 @@ inline constexpr integer_sort_function integer_sort{};
 /// as a rule, O(n log n) at worst; no memory.
 struct nth_element_function {
     /// For the elements of [first, last).
-    template <std::random_access_iterator I, std::sentinel_for<I> S, class Comp = std::ranges::less,
+    template <std::random_access_iterator I, detail::reachable_end<I> S, class Comp = std::ranges::less,
               class Proj = std::identity>
     requires std::sortable<I, Comp, Proj> I operator()(I first, I nth, S last, Comp comp = {},
                                                        Proj proj = {}) const {
@@ -108,7 +109,7 @@ struct nth_element_function {
         return end;
     }
     /// For a range.
-    template <std::ranges::random_access_range R, class Comp = std::ranges::less, class Proj = std::identity>
+    template <detail::sequence_range R, class Comp = std::ranges::less, class Proj = std::identity>
     requires std::sortable<std::ranges::iterator_t<R>, Comp, Proj> std::ranges::borrowed_iterator_t<R>
     operator()(R&& range, std::ranges::iterator_t<R> nth, Comp comp = {}, Proj proj = {}) const {
         return (*this)(std::ranges::begin(range), std::move(nth), std::ranges::end(range), std::move(comp),
@@ -122,7 +123,7 @@ inline constexpr nth_element_function nth_element{};
 /// sort of that part.
 struct partial_sort_function {
     /// For the elements of [first, last).
-    template <std::random_access_iterator I, std::sentinel_for<I> S, class Comp = std::ranges::less,
+    template <std::random_access_iterator I, detail::reachable_end<I> S, class Comp = std::ranges::less,
               class Proj = std::identity>
     requires std::sortable<I, Comp, Proj> I operator()(I first, I middle, S last, Comp comp = {},
                                                        Proj proj = {}) const {
@@ -134,7 +135,7 @@ struct partial_sort_function {
         return end;
     }
     /// For a range.
-    template <std::ranges::random_access_range R, class Comp = std::ranges::less, class Proj = std::identity>
+    template <detail::sequence_range R, class Comp = std::ranges::less, class Proj = std::identity>
     requires std::sortable<std::ranges::iterator_t<R>, Comp, Proj> std::ranges::borrowed_iterator_t<R>
     operator()(R&& range, std::ranges::iterator_t<R> middle, Comp comp = {}, Proj proj = {}) const {
         return (*this)(std::ranges::begin(range), std::move(middle), std::ranges::end(range), std::move(comp),
@@ -147,13 +148,13 @@ inline constexpr partial_sort_function partial_sort{};
 /// Returns the end of the longest sorted prefix. Parts after a break that was found are left out.
 struct is_sorted_until_function {
     /// For the elements of [first, last).
-    template <std::random_access_iterator I, std::sentinel_for<I> S, class Proj = std::identity,
+    template <std::random_access_iterator I, detail::reachable_end<I> S, class Proj = std::identity,
               std::indirect_strict_weak_order<std::projected<I, Proj>> Comp = std::ranges::less>
     [[nodiscard]] I operator()(I first, S last, Comp comp = {}, Proj proj = {}) const {
         return detail::sorting::sorted_until(first, std::ranges::next(first, last), comp, proj);
     }
     /// For a range.
-    template <std::ranges::random_access_range R, class Proj = std::identity,
+    template <detail::sequence_range R, class Proj = std::identity,
               std::indirect_strict_weak_order<std::projected<std::ranges::iterator_t<R>, Proj>> Comp =
                   std::ranges::less>
     [[nodiscard]] std::ranges::borrowed_iterator_t<R> operator()(R&& range, Comp comp = {},
@@ -167,14 +168,14 @@ inline constexpr is_sorted_until_function is_sorted_until{};
 /// True if no element is less than the one before it. Cost as for is_sorted_until.
 struct is_sorted_function {
     /// For the elements of [first, last).
-    template <std::random_access_iterator I, std::sentinel_for<I> S, class Proj = std::identity,
+    template <std::random_access_iterator I, detail::reachable_end<I> S, class Proj = std::identity,
               std::indirect_strict_weak_order<std::projected<I, Proj>> Comp = std::ranges::less>
     [[nodiscard]] bool operator()(I first, S last, Comp comp = {}, Proj proj = {}) const {
         const I end = std::ranges::next(first, last);
         return detail::sorting::sorted_until(first, end, comp, proj) == end;
     }
     /// For a range.
-    template <std::ranges::random_access_range R, class Proj = std::identity,
+    template <detail::sequence_range R, class Proj = std::identity,
               std::indirect_strict_weak_order<std::projected<std::ranges::iterator_t<R>, Proj>> Comp =
                   std::ranges::less>
     [[nodiscard]] bool operator()(R&& range, Comp comp = {}, Proj proj = {}) const {

@@ -28,7 +28,7 @@ struct histogram_algorithm {
         return detail::histogram_of(first, last, bins, bin, g);
     }
     /// For a range.
-    template <std::ranges::random_access_range R, class Bin = std::identity>
+    template <detail::sequence_range R, class Bin = std::identity>
     [[nodiscard]] std::vector<std::uint64_t> operator()(R&& range, std::size_t bins, Bin bin = {},
                                                         grain g = {}) const {
         return detail::histogram_of(std::ranges::begin(range), std::ranges::end(range), bins, bin, g);
@@ -55,7 +55,7 @@ struct group_by_key_algorithm {
         return detail::grouped<K, V>(first, last, key, value, hash, same, g);
     }
     /// For a range.
-    template <std::ranges::random_access_range R, class Key, class Value = std::identity,
+    template <detail::sequence_range R, class Key, class Value = std::identity,
               class K = detail::value_of<Key, std::ranges::iterator_t<R>>, class Hash = std::hash<K>,
               class Same = std::equal_to<>>
     [[nodiscard]] auto operator()(R&& range, Key key, Value value = {}, Hash hash = {}, Same same = {},

@@ -23,20 +23,21 @@ namespace pilfer {
 inline namespace v0 {
 
 /// Calls body(proj(element)) for every element of a range; see for_each for two iterators.
-template <std::ranges::forward_range R, detail::no_end_of<R> Body, class Proj = std::identity>
+template <detail::walk_range R, detail::no_end_of<R> Body, class Proj = std::identity>
 void for_each(R&& range, Body body, Proj proj = {}, grain g = {}) {
     detail::each(std::ranges::begin(range), std::ranges::end(range), body, proj, g);
 }
 
 /// Calls body(element) for every element of [first, last), linked nodes. One walk collects their iterators.
-template <std::forward_iterator I, std::sentinel_for<I> S, class Body>
+template <std::forward_iterator I, detail::reachable_end<I> S, class Body>
 requires(!loop_position<I>) void for_each(I first, S last, Body body) {
     std::identity same;
     detail::each(first, last, body, same, {});
 }
 
 /// Writes f(proj(a)) for every element a, or f(proj1(a), proj2(b)) for every pair of two ranges. The pairs
-/// end with the shorter range. `out` may be the beginning of an input.
+/// end with the shorter range; one of the two may have no end, as std::views::iota(0). `out` may be the
+/// beginning of an input.
 struct transform_algorithm {
     /// For the elements of [first, last). Two arrays and a function of two elements are two ranges.
     template <class I, class S, std::forward_iterator O, class F, class Proj = std::identity>
@@ -46,16 +47,16 @@ struct transform_algorithm {
         return detail::transform_one(first, last, out, f, proj, g);
     }
     /// For a range.
-    template <std::ranges::forward_range R, std::forward_iterator O, detail::no_iterator F,
+    template <detail::walk_range R, std::forward_iterator O, detail::no_iterator F,
               class Proj = std::identity>
     std::ranges::unary_transform_result<std::ranges::borrowed_iterator_t<R>, O>
     operator()(R&& range, O out, F f, Proj proj = {}, grain g = {}) const {
         return detail::transform_one(std::ranges::begin(range), std::ranges::end(range), out, f, proj, g);
     }
     /// For two ranges that are given by iterators.
-    template <class I1, class S1, class I2, class S2, std::forward_iterator O, class F,
-              class Proj1 = std::identity, class Proj2 = std::identity>
-    requires detail::walk<I1, S1> && detail::walk<I2, S2> std::ranges::binary_transform_result<I1, I2, O>
+    template <std::forward_iterator I1, class S1, std::forward_iterator I2, class S2, std::forward_iterator O,
+              class F, class Proj1 = std::identity, class Proj2 = std::identity>
+    requires detail::reachable_ends<S1, I1, S2, I2> std::ranges::binary_transform_result<I1, I2, O>
     operator()(I1 first1, S1 last1, I2 first2, S2 last2, O out, F f, Proj1 proj1 = {}, Proj2 proj2 = {},
                grain g = {}) const {
         return detail::transform_two(first1, last1, first2, last2, out, f, proj1, proj2, g);
@@ -63,8 +64,8 @@ struct transform_algorithm {
     /// For two ranges.
     template <std::ranges::forward_range R1, std::ranges::forward_range R2, std::forward_iterator O, class F,
               class Proj1 = std::identity, class Proj2 = std::identity>
-    std::ranges::binary_transform_result<std::ranges::borrowed_iterator_t<R1>,
-                                         std::ranges::borrowed_iterator_t<R2>, O>
+    requires detail::pair_of_ranges<R1, R2> std::ranges::binary_transform_result<
+        std::ranges::borrowed_iterator_t<R1>, std::ranges::borrowed_iterator_t<R2>, O>
     operator()(R1&& range1, R2&& range2, O out, F f, Proj1 proj1 = {}, Proj2 proj2 = {}, grain g = {}) const {
         return detail::transform_two(std::ranges::begin(range1), std::ranges::end(range1),
                                      std::ranges::begin(range2), std::ranges::end(range2), out, f, proj1,
@@ -81,7 +82,7 @@ struct copy_algorithm {
     requires detail::sequence<I, S> std::ranges::copy_result<I, O>
     operator()(I first, S last, O out, grain g = {}) const { return detail::copy_all(first, last, out, g); }
     /// For a range.
-    template <std::ranges::random_access_range R, std::random_access_iterator O>
+    template <detail::sequence_range R, std::random_access_iterator O>
     std::ranges::copy_result<std::ranges::borrowed_iterator_t<R>, O> operator()(R&& range, O out,
                                                                                 grain g = {}) const {
         return detail::copy_all(std::ranges::begin(range), std::ranges::end(range), out, g);
@@ -98,7 +99,7 @@ struct fill_algorithm {
         return detail::fill_all(first, last, value, g);
     }
     /// For a range.
-    template <std::ranges::random_access_range R, detail::no_end_of<R> T>
+    template <detail::sequence_range R, detail::no_end_of<R> T>
     std::ranges::borrowed_iterator_t<R> operator()(R&& range, const T& value, grain g = {}) const {
         return detail::fill_all(std::ranges::begin(range), std::ranges::end(range), value, g);
     }
@@ -114,7 +115,7 @@ struct generate_algorithm {
         return detail::generate_all(first, last, gen, g);
     }
     /// For a range.
-    template <std::ranges::random_access_range R, std::invocable F>
+    template <detail::sequence_range R, std::invocable F>
     std::ranges::borrowed_iterator_t<R> operator()(R&& range, F gen, grain g = {}) const {
         return detail::generate_all(std::ranges::begin(range), std::ranges::end(range), gen, g);
     }
@@ -130,7 +131,7 @@ struct reverse_algorithm {
         return detail::reverse_all(first, last, g);
     }
     /// For a range.
-    template <std::ranges::random_access_range R>
+    template <detail::sequence_range R>
     std::ranges::borrowed_iterator_t<R> operator()(R&& range, grain g = {}) const {
         return detail::reverse_all(std::ranges::begin(range), std::ranges::end(range), g);
     }
@@ -148,7 +149,7 @@ struct rotate_algorithm {
         return detail::rotate_all(first, middle, last, g);
     }
     /// For a range.
-    template <std::ranges::random_access_range R>
+    template <detail::sequence_range R>
     std::ranges::borrowed_subrange_t<R> operator()(R&& range, std::ranges::iterator_t<R> middle,
                                                    grain g = {}) const {
         return detail::rotate_all(std::ranges::begin(range), middle, std::ranges::end(range), g);

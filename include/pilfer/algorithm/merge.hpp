@@ -8,6 +8,7 @@
 #include <ranges>
 #include <utility>
 
+#include <pilfer/detail/parallel/ends.hpp>
 #include <pilfer/detail/sort/base.hpp>
 #include <pilfer/detail/sort/entry.hpp>
 #include <pilfer/detail/sort/merge.hpp>
@@ -19,8 +20,8 @@ inline namespace v0 {
 /// first range come first. O(n) comparisons and no memory.
 struct merge_function {
     /// For the elements of [first1, last1) and [first2, last2).
-    template <std::random_access_iterator I1, std::sentinel_for<I1> S1, std::random_access_iterator I2,
-              std::sentinel_for<I2> S2, std::random_access_iterator O, class Comp = std::ranges::less,
+    template <std::random_access_iterator I1, detail::reachable_end<I1> S1, std::random_access_iterator I2,
+              detail::reachable_end<I2> S2, std::random_access_iterator O, class Comp = std::ranges::less,
               class Proj1 = std::identity, class Proj2 = std::identity>
     requires std::mergeable<I1, I2, O, Comp, Proj1, Proj2> std::ranges::merge_result<I1, I2, O>
     operator()(I1 first1, S1 last1, I2 first2, S2 last2, O result, Comp comp = {}, Proj1 proj1 = {},
@@ -36,9 +37,8 @@ struct merge_function {
         return {end1, end2, detail::sorting::at(result, n1 + n2)};
     }
     /// For two ranges.
-    template <std::ranges::random_access_range R1, std::ranges::random_access_range R2,
-              std::random_access_iterator O, class Comp = std::ranges::less, class Proj1 = std::identity,
-              class Proj2 = std::identity>
+    template <detail::sequence_range R1, detail::sequence_range R2, std::random_access_iterator O,
+              class Comp = std::ranges::less, class Proj1 = std::identity, class Proj2 = std::identity>
     requires std::mergeable<std::ranges::iterator_t<R1>, std::ranges::iterator_t<R2>, O, Comp, Proj1, Proj2>
         std::ranges::merge_result<std::ranges::borrowed_iterator_t<R1>, std::ranges::borrowed_iterator_t<R2>,
                                   O>

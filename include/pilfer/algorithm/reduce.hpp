@@ -35,7 +35,7 @@ template <std::forward_iterator I, class T, class Combine = std::plus<>>
 }
 
 /// Returns init combined with all elements of a range in order.
-template <std::ranges::forward_range R, class T, class Combine = std::plus<>>
+template <detail::walk_range R, class T, class Combine = std::plus<>>
 requires std::invocable<Combine&, T, T>
 [[nodiscard]] T reduce(R&& range, T init, Combine combine = {}) {
     const auto first = std::ranges::begin(range);
@@ -44,7 +44,7 @@ requires std::invocable<Combine&, T, T>
 }
 
 /// Returns init combined with map(element) for all elements of a range in order.
-template <std::ranges::forward_range R, class T, class Map, class Combine>
+template <detail::walk_range R, class T, class Map, class Combine>
 requires(!std::is_same_v<Combine, grain> && std::invocable<Combine&, T, T>) [[nodiscard]] T
     reduce(R&& range, T init, Map map, Combine combine, grain g = {}) {
     const auto first = std::ranges::begin(range);
@@ -53,8 +53,8 @@ requires(!std::is_same_v<Combine, grain> && std::invocable<Combine&, T, T>) [[no
 }
 
 /// As reduce with a map, but with std's order of parameters: `combine` before `map`. With two ranges the map
-/// takes one element of each, as in an inner product; the pairs end with the shorter range. `combine` and
-/// `map` are given together, or for two ranges neither.
+/// takes one element of each, as in an inner product; the pairs end with the shorter range, and one of the
+/// two may have no end. `combine` and `map` are given together, or for two ranges neither.
 struct transform_reduce_algorithm {
     /// For the elements of [first, last).
     template <std::forward_iterator I, class T, class Combine, class Map>
@@ -63,7 +63,7 @@ struct transform_reduce_algorithm {
         return pilfer::reduce(first, last, std::move(init), std::move(map), std::move(combine), g);
     }
     /// For a range.
-    template <std::ranges::forward_range R, class T, class Combine, class Map>
+    template <detail::walk_range R, class T, class Combine, class Map>
     requires std::invocable<Combine&, T, T>
     [[nodiscard]] T operator()(R&& range, T init, Combine combine, Map map, grain g = {}) const {
         return pilfer::reduce(range, std::move(init), std::move(map), std::move(combine), g);
@@ -87,20 +87,21 @@ struct transform_reduce_algorithm {
     }
     /// The inner product of two ranges.
     template <std::ranges::random_access_range R1, std::ranges::random_access_range R2, class T>
+    requires detail::pair_of_ranges<R1, R2>
     [[nodiscard]] T operator()(R1&& range1, R2&& range2, T init) const {
         return (*this)(range1, range2, std::move(init), std::plus<>{}, std::multiplies<>{});
     }
     /// For two ranges.
     template <std::ranges::random_access_range R1, std::ranges::random_access_range R2, class T,
               class Combine, class Map>
-    requires std::invocable<Combine&, T, T>
+    requires std::invocable<Combine&, T, T> && detail::pair_of_ranges<R1, R2>
     [[nodiscard]] T operator()(R1&& range1, R2&& range2, T init, Combine combine, Map map,
                                grain g = {}) const {
-        const std::uint64_t n1 = detail::length(std::ranges::begin(range1), std::ranges::end(range1));
-        const std::uint64_t n2 = detail::length(std::ranges::begin(range2), std::ranges::end(range2));
-        const auto first = std::ranges::begin(range1);
-        return (*this)(first, detail::at(first, n1 < n2 ? n1 : n2), std::ranges::begin(range2),
-                       std::move(init), std::move(combine), std::move(map), g);
+        const auto first1 = std::ranges::begin(range1);
+        const auto first2 = std::ranges::begin(range2);
+        const detail::reachable_pairs in(first1, std::ranges::end(range1), first2, std::ranges::end(range2));
+        return (*this)(first1, detail::at(first1, in.size()), first2, std::move(init), std::move(combine),
+                       std::move(map), g);
     }
 };
 /// `transform_reduce`, to be called as a function.

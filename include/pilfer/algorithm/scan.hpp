@@ -34,7 +34,7 @@ struct inclusive_scan_algorithm {
         return detail::scan_from_first(first, last, out, same, combine, g);
     }
     /// For a range.
-    template <std::ranges::random_access_range R, std::random_access_iterator O,
+    template <detail::sequence_range R, std::random_access_iterator O,
               detail::no_iterator Combine = std::plus<>>
     std::ranges::in_out_result<std::ranges::borrowed_iterator_t<R>, O>
     operator()(R&& range, O out, Combine combine = {}, grain g = {}) const {
@@ -50,8 +50,7 @@ struct inclusive_scan_algorithm {
         return detail::scan_all<true>(first, last, out, std::move(init), same, combine, g);
     }
     /// For a range, after an initial value.
-    template <std::ranges::random_access_range R, std::random_access_iterator O, detail::no_iterator Combine,
-              class T>
+    template <detail::sequence_range R, std::random_access_iterator O, detail::no_iterator Combine, class T>
     std::ranges::in_out_result<std::ranges::borrowed_iterator_t<R>, O>
     operator()(R&& range, O out, Combine combine, T init, grain g = {}) const {
         std::identity same;
@@ -72,8 +71,7 @@ struct exclusive_scan_algorithm {
         return detail::scan_all<false>(first, last, out, std::move(init), same, combine, g);
     }
     /// For a range.
-    template <std::ranges::random_access_range R, std::random_access_iterator O, class T,
-              class Combine = std::plus<>>
+    template <detail::sequence_range R, std::random_access_iterator O, class T, class Combine = std::plus<>>
     requires std::invocable<Combine&, T, T> std::ranges::in_out_result<std::ranges::borrowed_iterator_t<R>, O>
     operator()(R&& range, O out, T init, Combine combine = {}, grain g = {}) const {
         std::identity same;
@@ -93,8 +91,7 @@ struct transform_inclusive_scan_algorithm {
         return detail::scan_from_first(first, last, out, map, combine, g);
     }
     /// For a range.
-    template <std::ranges::random_access_range R, std::random_access_iterator O, detail::no_iterator Combine,
-              class Map>
+    template <detail::sequence_range R, std::random_access_iterator O, detail::no_iterator Combine, class Map>
     std::ranges::in_out_result<std::ranges::borrowed_iterator_t<R>, O>
     operator()(R&& range, O out, Combine combine, Map map, grain g = {}) const {
         return detail::scan_from_first(std::ranges::begin(range), std::ranges::end(range), out, map, combine,
@@ -107,8 +104,8 @@ struct transform_inclusive_scan_algorithm {
         return detail::scan_all<true>(first, last, out, std::move(init), map, combine, g);
     }
     /// For a range, after an initial value.
-    template <std::ranges::random_access_range R, std::random_access_iterator O, detail::no_iterator Combine,
-              class Map, class T>
+    template <detail::sequence_range R, std::random_access_iterator O, detail::no_iterator Combine, class Map,
+              class T>
     std::ranges::in_out_result<std::ranges::borrowed_iterator_t<R>, O>
     operator()(R&& range, O out, Combine combine, Map map, T init, grain g = {}) const {
         return detail::scan_all<true>(std::ranges::begin(range), std::ranges::end(range), out,
@@ -127,8 +124,7 @@ struct transform_exclusive_scan_algorithm {
         return detail::scan_all<false>(first, last, out, std::move(init), map, combine, g);
     }
     /// For a range.
-    template <std::ranges::random_access_range R, std::random_access_iterator O, class T, class Combine,
-              class Map>
+    template <detail::sequence_range R, std::random_access_iterator O, class T, class Combine, class Map>
     std::ranges::in_out_result<std::ranges::borrowed_iterator_t<R>, O>
     operator()(R&& range, O out, T init, Combine combine, Map map, grain g = {}) const {
         return detail::scan_all<false>(std::ranges::begin(range), std::ranges::end(range), out,

@@ -7,7 +7,7 @@
 //
 // A search that has found something begins no further piece after it, and the lowest index wins. Functions
 // may have been called for elements after the result by then, and not for all elements in front of an
-// exception.
+// exception. So std::unreachable_sentinel is refused: the result may be the last element that there is.
 #pragma once
 
 #include <algorithm>
@@ -30,7 +30,7 @@ struct count_if_algorithm {
         return detail::count_all(first, last, pred, proj, g);
     }
     /// For a range.
-    template <std::ranges::forward_range R, detail::no_end_of<R> Pred, class Proj = std::identity>
+    template <detail::walk_range R, detail::no_end_of<R> Pred, class Proj = std::identity>
     [[nodiscard]] std::ranges::range_difference_t<R> operator()(R&& range, Pred pred, Proj proj = {},
                                                                 grain g = {}) const {
         return detail::count_all(std::ranges::begin(range), std::ranges::end(range), pred, proj, g);
@@ -49,7 +49,7 @@ struct count_algorithm {
         return detail::count_all(first, last, detail::equals_to<T>{value}, proj, g);
     }
     /// For a range.
-    template <std::ranges::forward_range R, detail::no_end_of<R> T, class Proj = std::identity>
+    template <detail::walk_range R, detail::no_end_of<R> T, class Proj = std::identity>
     [[nodiscard]] std::ranges::range_difference_t<R> operator()(R&& range, const T& value, Proj proj = {},
                                                                 grain g = {}) const {
         return detail::count_all(std::ranges::begin(range), std::ranges::end(range),
@@ -68,7 +68,7 @@ struct find_if_algorithm {
         return detail::find_first(first, last, pred, proj, g);
     }
     /// For a range.
-    template <std::ranges::forward_range R, detail::no_end_of<R> Pred, class Proj = std::identity>
+    template <detail::walk_range R, detail::no_end_of<R> Pred, class Proj = std::identity>
     [[nodiscard]] std::ranges::borrowed_iterator_t<R> operator()(R&& range, Pred pred, Proj proj = {},
                                                                  grain g = {}) const {
         return detail::find_first(std::ranges::begin(range), std::ranges::end(range), pred, proj, g);
@@ -86,7 +86,7 @@ struct find_if_not_algorithm {
         return detail::find_first(first, last, std::not_fn(std::ref(pred)), proj, g);
     }
     /// For a range.
-    template <std::ranges::forward_range R, detail::no_end_of<R> Pred, class Proj = std::identity>
+    template <detail::walk_range R, detail::no_end_of<R> Pred, class Proj = std::identity>
     [[nodiscard]] std::ranges::borrowed_iterator_t<R> operator()(R&& range, Pred pred, Proj proj = {},
                                                                  grain g = {}) const {
         return detail::find_first(std::ranges::begin(range), std::ranges::end(range),
@@ -105,7 +105,7 @@ struct find_algorithm {
         return detail::find_first(first, last, detail::equals_to<T>{value}, proj, g);
     }
     /// For a range.
-    template <std::ranges::forward_range R, detail::no_end_of<R> T, class Proj = std::identity>
+    template <detail::walk_range R, detail::no_end_of<R> T, class Proj = std::identity>
     [[nodiscard]] std::ranges::borrowed_iterator_t<R> operator()(R&& range, const T& value, Proj proj = {},
                                                                  grain g = {}) const {
         return detail::find_first(std::ranges::begin(range), std::ranges::end(range),
@@ -124,7 +124,7 @@ struct any_of_algorithm {
         return detail::holds_for_any(first, last, pred, proj, g);
     }
     /// For a range.
-    template <std::ranges::forward_range R, detail::no_end_of<R> Pred, class Proj = std::identity>
+    template <detail::walk_range R, detail::no_end_of<R> Pred, class Proj = std::identity>
     [[nodiscard]] bool operator()(R&& range, Pred pred, Proj proj = {}, grain g = {}) const {
         return detail::holds_for_any(std::ranges::begin(range), std::ranges::end(range), pred, proj, g);
     }
@@ -141,7 +141,7 @@ struct all_of_algorithm {
         return !detail::holds_for_any(first, last, std::not_fn(std::ref(pred)), proj, g);
     }
     /// For a range.
-    template <std::ranges::forward_range R, detail::no_end_of<R> Pred, class Proj = std::identity>
+    template <detail::walk_range R, detail::no_end_of<R> Pred, class Proj = std::identity>
     [[nodiscard]] bool operator()(R&& range, Pred pred, Proj proj = {}, grain g = {}) const {
         return !detail::holds_for_any(std::ranges::begin(range), std::ranges::end(range),
                                       std::not_fn(std::ref(pred)), proj, g);
@@ -159,7 +159,7 @@ struct none_of_algorithm {
         return !detail::holds_for_any(first, last, pred, proj, g);
     }
     /// For a range.
-    template <std::ranges::forward_range R, detail::no_end_of<R> Pred, class Proj = std::identity>
+    template <detail::walk_range R, detail::no_end_of<R> Pred, class Proj = std::identity>
     [[nodiscard]] bool operator()(R&& range, Pred pred, Proj proj = {}, grain g = {}) const {
         return !detail::holds_for_any(std::ranges::begin(range), std::ranges::end(range), pred, proj, g);
     }
@@ -176,7 +176,7 @@ struct adjacent_find_algorithm {
         return detail::find_pair(first, last, pred, proj, g);
     }
     /// For a range.
-    template <std::ranges::random_access_range R, detail::no_end_of<R> Pred = std::ranges::equal_to,
+    template <detail::sequence_range R, detail::no_end_of<R> Pred = std::ranges::equal_to,
               class Proj = std::identity>
     [[nodiscard]] std::ranges::borrowed_iterator_t<R> operator()(R&& range, Pred pred = {}, Proj proj = {},
                                                                  grain g = {}) const {

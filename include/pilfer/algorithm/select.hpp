@@ -30,7 +30,7 @@ struct copy_if_algorithm {
         return detail::copy_selected(first, last, out, pred, proj);
     }
     /// For a range.
-    template <std::ranges::random_access_range R, std::random_access_iterator O, detail::no_iterator Pred,
+    template <detail::sequence_range R, std::random_access_iterator O, detail::no_iterator Pred,
               class Proj = std::identity>
     std::ranges::copy_if_result<std::ranges::borrowed_iterator_t<R>, O>
     operator()(R&& range, O out, Pred pred, Proj proj = {}) const {
@@ -53,7 +53,7 @@ struct filter_algorithm {
         return detail::filtered<std::iter_value_t<I>>(first, last, pred, proj);
     }
     /// For a range.
-    template <std::ranges::random_access_range R, detail::no_end_of<R> Pred, class Proj = std::identity>
+    template <detail::sequence_range R, detail::no_end_of<R> Pred, class Proj = std::identity>
     [[nodiscard]] std::vector<std::ranges::range_value_t<R>> operator()(R&& range, Pred pred,
                                                                         Proj proj = {}) const {
         return detail::filtered<std::ranges::range_value_t<R>>(std::ranges::begin(range),
@@ -73,7 +73,7 @@ struct remove_if_algorithm {
         return detail::removed(first, last, pred, proj, g);
     }
     /// For a range.
-    template <std::ranges::random_access_range R, detail::no_end_of<R> Pred, class Proj = std::identity>
+    template <detail::sequence_range R, detail::no_end_of<R> Pred, class Proj = std::identity>
     std::ranges::borrowed_subrange_t<R> operator()(R&& range, Pred pred, Proj proj = {}, grain g = {}) const {
         return detail::removed(std::ranges::begin(range), std::ranges::end(range), pred, proj, g);
     }
@@ -91,7 +91,7 @@ struct unique_algorithm {
         return detail::made_unique(first, last, same, proj, g);
     }
     /// For a range.
-    template <std::ranges::random_access_range R, detail::no_end_of<R> Same = std::ranges::equal_to,
+    template <detail::sequence_range R, detail::no_end_of<R> Same = std::ranges::equal_to,
               class Proj = std::identity>
     std::ranges::borrowed_subrange_t<R> operator()(R&& range, Same same = {}, Proj proj = {},
                                                    grain g = {}) const {
@@ -111,7 +111,7 @@ struct partition_algorithm {
         return detail::partitioned(first, last, pred, proj, g);
     }
     /// For a range.
-    template <std::ranges::random_access_range R, detail::no_end_of<R> Pred, class Proj = std::identity>
+    template <detail::sequence_range R, detail::no_end_of<R> Pred, class Proj = std::identity>
     std::ranges::borrowed_subrange_t<R> operator()(R&& range, Pred pred, Proj proj = {}, grain g = {}) const {
         return detail::partitioned(std::ranges::begin(range), std::ranges::end(range), pred, proj, g);
     }

@@ -114,7 +114,7 @@ struct strided_function {
         return {first, last, step};
     }
     /// Every step-th element of a range, from its first one. Throws std::invalid_argument if step < 1.
-    template <std::ranges::random_access_range R>
+    template <detail::sequence_range R>
     requires std::ranges::borrowed_range<R>
     [[nodiscard]] strided_range<std::ranges::iterator_t<R>> operator()(R&& range, std::int64_t step) const {
         const auto first = std::ranges::begin(range);

@@ -1,6 +1,7 @@
 // Ranges of linked nodes as sequences with random access: one walk collects an iterator for each element.
 #pragma once
 
+#include <algorithm>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
@@ -65,6 +66,12 @@ public:
     reachable(I first, S last) : m_first(first), m_size(detail::length(first, last)) {}
     /// The first n elements.
     reachable(I first, std::uint64_t n) : m_first(first), m_size(n) {}
+    /// At most n elements.
+    template <class S>
+    reachable(I first, S last, std::uint64_t n)
+        : m_first(first), m_size(detail::length_within(first, last, n)) {}
+    /// Adds the element at the end.
+    void grow() noexcept { ++m_size; }
 
     [[nodiscard]] std::uint64_t size() const noexcept { return m_size; }
     [[nodiscard]] I begin() const { return m_first; }
@@ -104,6 +111,11 @@ public:
         }
         m_all.push_back(first);
     }
+    /// Adds the element at the end.
+    void grow() {
+        I next = m_all.back();
+        m_all.push_back(++next);
+    }
 
     [[nodiscard]] std::uint64_t size() const noexcept { return m_all.size() - 1; }
     [[nodiscard]] collected_iterator<I> begin() const { return collected_iterator<I>(m_all.data()); }
@@ -113,6 +125,31 @@ public:
 
 private:
     std::vector<I> m_all; ///< and the end
+};
+
+/// The pairs of two ranges, as many as the shorter one has elements. One of them may have no end.
+template <class I1, class I2>
+struct reachable_pairs {
+    template <class S1, class S2>
+    reachable_pairs(I1 first1, S1 last1, I2 first2, S2 last2)
+        : in1(first1, std::uint64_t{0}), in2(first2, std::uint64_t{0}) {
+        if constexpr (std::sized_sentinel_for<S1, I1>) {
+            in1 = reachable<I1>(first1, last1);
+            in2 = reachable<I2>(first2, last2, in1.size());
+        } else if constexpr (std::sized_sentinel_for<S2, I2>) {
+            in2 = reachable<I2>(first2, last2);
+            in1 = reachable<I1>(first1, last1, in2.size());
+        } else {
+            while (in1.at(in1.size()) != last1 && in2.at(in2.size()) != last2) {
+                in1.grow();
+                in2.grow();
+            }
+        }
+    }
+    [[nodiscard]] std::uint64_t size() const noexcept { return std::min(in1.size(), in2.size()); }
+
+    reachable<I1> in1;
+    reachable<I2> in2;
 };
 
 } // namespace detail

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include <pilfer/detail/algorithm/collected.hpp>
 #include <pilfer/detail/algorithm/ranges.hpp>
 #include <pilfer/detail/algorithm/search.hpp>
 #include <pilfer/detail/parallel/pieces.hpp>
@@ -97,16 +98,16 @@ template <class I1, class I2, class Pred, class Proj1, class Proj2>
 template <class I1, class S1, class I2, class S2, class Pred, class Proj1, class Proj2>
 [[nodiscard]] std::ranges::mismatch_result<I1, I2>
 find_mismatch(I1 first1, S1 last1, I2 first2, S2 last2, Pred& pred, Proj1& proj1, Proj2& proj2, grain g) {
-    const std::uint64_t n1 = detail::length(first1, last1);
-    const std::uint64_t n2 = detail::length(first2, last2);
-    const std::uint64_t n = detail::differing_index(first1, first2, n1 < n2 ? n1 : n2, pred, proj1, proj2, g);
+    const std::uint64_t size = reachable_pairs<I1, I2>(first1, last1, first2, last2).size();
+    const std::uint64_t n = detail::differing_index(first1, first2, size, pred, proj1, proj2, g);
     return {detail::at(first1, n), detail::at(first2, n)};
 }
 template <class I1, class S1, class I2, class S2, class Pred, class Proj1, class Proj2>
 [[nodiscard]] bool are_equal(I1 first1, S1 last1, I2 first2, S2 last2, Pred& pred, Proj1& proj1, Proj2& proj2,
                              grain g) {
-    const std::uint64_t n = detail::length(first1, last1);
-    return n == detail::length(first2, last2) &&
+    const reachable_pairs<I1, I2> in(first1, last1, first2, last2);
+    const std::uint64_t n = in.size();
+    return in.in1.at(n) == last1 && in.in2.at(n) == last2 &&
            detail::differing_index(first1, first2, n, pred, proj1, proj2, g) == n;
 }
 

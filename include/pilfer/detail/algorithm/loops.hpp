@@ -41,22 +41,21 @@ std::ranges::unary_transform_result<I, O> transform_one(I first, S last, O out, 
 template <class I1, class S1, class I2, class S2, class O, class F, class Proj1, class Proj2>
 std::ranges::binary_transform_result<I1, I2, O> transform_two(I1 first1, S1 last1, I2 first2, S2 last2, O out,
                                                               F& f, Proj1& proj1, Proj2& proj2, grain g) {
-    const reachable<I1> in1(first1, last1);
-    const reachable<I2> in2(first2, last2);
-    const std::uint64_t n = std::min(in1.size(), in2.size());
+    const reachable_pairs<I1, I2> in(first1, last1, first2, last2);
+    const std::uint64_t n = in.size();
     const reachable<O> results(out, n);
     detail::over_pieces(n, g, [&](std::uint64_t b, std::uint64_t e) {
         close_call<Proj1, std::iter_reference_t<I1>> project1 = proj1;
         close_call<Proj2, std::iter_reference_t<I2>> project2 = proj2;
         close_call<F, std::indirect_result_t<Proj1&, I1>, std::indirect_result_t<Proj2&, I2>> call = f;
         auto to = detail::at(results.begin(), b);
-        auto from2 = detail::at(in2.begin(), b);
-        for (auto from = detail::at(in1.begin(), b), stop = detail::at(in1.begin(), e); from != stop;
+        auto from2 = detail::at(in.in2.begin(), b);
+        for (auto from = detail::at(in.in1.begin(), b), stop = detail::at(in.in1.begin(), e); from != stop;
              ++from, (void)++from2, (void)++to) {
             *to = std::invoke(call, std::invoke(project1, *from), std::invoke(project2, *from2));
         }
     });
-    return {in1.at(n), in2.at(n), results.at(n)};
+    return {in.in1.at(n), in.in2.at(n), results.at(n)};
 }
 
 template <class I, class S, class O>

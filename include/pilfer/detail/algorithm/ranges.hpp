@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <pilfer/detail/parallel/ends.hpp>
 #include <pilfer/detail/scope/range.hpp>
 
 namespace pilfer {
@@ -17,11 +18,11 @@ namespace detail {
 
 /// A random-access iterator and what ends its range.
 template <class I, class S>
-concept sequence = std::random_access_iterator<I> && std::sentinel_for<S, I>;
+concept sequence = std::random_access_iterator<I> && reachable_end<S, I>;
 
 /// A forward iterator and what ends its range. If it has no random access, one walk collects iterators.
 template <class I, class S>
-concept walk = std::forward_iterator<I> && std::sentinel_for<S, I>;
+concept walk = std::forward_iterator<I> && reachable_end<S, I>;
 
 /// What may follow a range R: if R is an array, which is an iterator as well, no end of it. Otherwise
 /// f(array, array + n, x) would be ambiguous. A type constraint of the argument after R.
@@ -44,6 +45,23 @@ template <class I, class S>
 [[nodiscard]] std::uint64_t length(I first, S last) {
     const auto n = std::ranges::distance(first, last);
     return n > 0 ? static_cast<std::uint64_t>(n) : 0;
+}
+
+/// The number of elements, but at most `most`.
+template <class I, class S>
+[[nodiscard]] std::uint64_t length_within(I first, S last, std::uint64_t most) {
+    if constexpr (std::same_as<S, std::unreachable_sentinel_t>) {
+        return most;
+    } else if constexpr (std::sized_sentinel_for<S, I>) {
+        const std::uint64_t n = detail::length(first, last);
+        return n < most ? n : most;
+    } else {
+        std::uint64_t n = 0;
+        for (; n != most && first != last; ++n) {
+            ++first;
+        }
+        return n;
+    }
 }
 
 /// The type of f(element) as a value. Of an element itself it is the range's value type: its reference may be
