@@ -6,6 +6,7 @@
 #include <functional>
 #include <limits>
 #include <ranges>
+#include <string>
 #include <vector>
 
 #include "algorithm/inputs.hpp"
@@ -87,6 +88,48 @@ TEST_P(algorithm_loops, copy_fill_and_generate) {
             ASSERT_EQ(got[i], static_cast<int>(i));
         }
     });
+}
+
+/// An assignment takes the old value away first, also from itself.
+struct emptied_first {
+    int value = 1;
+    emptied_first() = default;
+    emptied_first(const emptied_first&) = default;
+    emptied_first& operator=(const emptied_first& other) {
+        value = 0;
+        value = other.value;
+        return *this;
+    }
+    ~emptied_first() = default;
+};
+
+TEST_P(algorithm_loops, fill_with_an_element_of_the_range) {
+    pilfer::pool pool(with_workers());
+    std::vector<emptied_first> v(1000);
+    v[300].value = 42;
+    pool.run([&] { EXPECT_TRUE(pilfer::fill(v, v[300]) == v.end()); });
+    EXPECT_EQ(std::ranges::count(v, 42, &emptied_first::value), 1000);
+}
+
+TEST_P(algorithm_loops, fill_with_a_value_that_cannot_be_copied) {
+    struct number {
+        int value;
+        number(int v) : value(v) {}
+        number(const number&) = delete;
+        number& operator=(const number&) = delete;
+        ~number() = default;
+        operator int() const { return value; }
+    };
+    pilfer::pool pool(with_workers());
+    std::vector<int> v(1000);
+    std::vector<std::string> words(1000);
+    const number seven(7);
+    pool.run([&] {
+        pilfer::fill(v, seven);
+        pilfer::fill(words, "word"); // an array
+    });
+    EXPECT_EQ(std::ranges::count(v, 7), 1000);
+    EXPECT_EQ(std::ranges::count(words, "word"), 1000);
 }
 
 TEST_P(algorithm_loops, reverse_and_rotate_move_only_values) {

@@ -91,7 +91,8 @@ struct copy_algorithm {
 /// `copy`, to be called as a function.
 inline constexpr copy_algorithm copy{};
 
-/// Gives every element a value. Returns the end.
+/// Gives every element a value. Returns the end. The value is copied first, so that it may be an element of
+/// the range. A value that cannot be copied must not be one.
 struct fill_algorithm {
     /// For the elements of [first, last).
     template <class I, class S, class T>

@@ -1,6 +1,8 @@
 // The loops of <pilfer/algorithm/loops.hpp>.
 #pragma once
 
+#include <type_traits>
+
 #include <pilfer/detail/algorithm/collected.hpp>
 #include <pilfer/detail/algorithm/ranges.hpp>
 #include <pilfer/detail/parallel/pieces.hpp>
@@ -70,8 +72,10 @@ std::ranges::copy_result<I, O> copy_all(I first, S last, O out, grain g) {
 template <class I, class S, class T>
 I fill_all(I first, S last, const T& value, grain g) {
     const std::uint64_t n = detail::length(first, last);
+    // A copy, because the caller's value may be an element, which one worker writes while others read it.
+    const std::conditional_t<std::is_copy_constructible_v<T>, T, const T&> kept(value);
     detail::over_pieces(n, g, [&](std::uint64_t b, std::uint64_t e) {
-        std::ranges::fill(detail::at(first, b), detail::at(first, e), value);
+        std::ranges::fill(detail::at(first, b), detail::at(first, e), kept);
     });
     return detail::at(first, n);
 }
