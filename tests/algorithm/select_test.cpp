@@ -69,6 +69,24 @@ TEST_P(algorithm_select, filter_without_default_constructor_and_of_bools) {
     });
 }
 
+TEST_P(algorithm_select, filter_of_elements_that_cannot_be_assigned) {
+    pilfer::pool pool(with_workers());
+    struct constant {
+        const int value = 0;
+    };
+    std::vector<constant> v;
+    for (int i = 0; i < 20'000; ++i) {
+        v.push_back(constant{i});
+    }
+    pool.run([&] {
+        const auto got = pilfer::filter(v, [](const constant& c) { return c.value % 7 == 0; });
+        EXPECT_EQ(got.size(), 2858U);
+        for (std::size_t i = 0; i < got.size(); ++i) {
+            ASSERT_EQ(got[i].value, static_cast<int>(i) * 7);
+        }
+    });
+}
+
 TEST_P(algorithm_select, remove_if_moves_what_stays) {
     pilfer::pool pool(with_workers());
     over_inputs(32, [&](const input& in) {

@@ -42,8 +42,9 @@ inline constexpr copy_if_algorithm copy_if{};
 
 /// Returns a vector of the elements with pred(proj(element)), in order.
 ///
-/// Marks all elements first, one bit each, then allocates the exact size. If T has a default constructor the
-/// elements are copied in parallel, otherwise in order. Throws std::bad_alloc if there is no memory.
+/// Marks all elements first, one bit each, then allocates the exact size. If T has a default constructor
+/// and can be assigned, the elements are copied in parallel, otherwise in order. Throws std::bad_alloc if
+/// there is no memory.
 struct filter_algorithm {
     /// For the elements of [first, last).
     template <class I, class S, class Pred, class Proj = std::identity>

@@ -226,9 +226,10 @@ std::ranges::copy_if_result<I, O> copy_selected(I first, S last, O out, Pred& pr
     return {detail::at(first, n), detail::at(out, count)};
 }
 
-/// True if the elements of a std::vector<T> can be written by several workers at once.
-template <class T>
-inline constexpr bool separate_elements = std::is_default_constructible_v<T> && !std::is_same_v<T, bool>;
+/// True if several workers at once can assign From to the elements of a std::vector<T>.
+template <class T, class From>
+inline constexpr bool separate_elements =
+    std::is_default_constructible_v<T>&& std::is_assignable_v<T&, From> && !std::is_same_v<T, bool>;
 
 template <class T, class I, class S, class Pred, class Proj>
 [[nodiscard]] std::vector<T> filtered(I first, S last, Pred& pred, Proj& proj) {
@@ -244,7 +245,7 @@ template <class T, class I, class S, class Pred, class Proj>
         }
         chosen.mark_all(first, pred, proj, report, {});
         const std::uint64_t count = chosen.add_up(0);
-        if constexpr (separate_elements<T>) {
+        if constexpr (separate_elements<T, std::iter_reference_t<I>>) {
             out.resize(static_cast<std::size_t>(count));
             chosen.place_all(first, out.begin(), report, {});
         } else {
