@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <list>
+#include <memory>
 #include <vector>
 
 #include "algorithm/inputs.hpp"
@@ -193,6 +195,31 @@ TEST_P(algorithm_search, a_search_ends_soon_after_its_result) {
     EXPECT_EQ(found, 3);
     // Every worker may be at one element when the result is found. A whole search would take 10,000 calls.
     EXPECT_LT(calls, n / 2);
+}
+
+/// A predicate that can only be moved.
+auto equals(int value) {
+    return [wanted = std::make_unique<int>(value)](int x) { return x == *wanted; };
+}
+
+template <class R>
+void search_with_functions_that_only_move(R numbers) {
+    EXPECT_EQ(*pilfer::find_if(numbers, equals(2)), 2);
+    EXPECT_EQ(*pilfer::find_if(numbers.begin(), numbers.end(), equals(2)), 2);
+    EXPECT_EQ(*pilfer::find_if_not(numbers, equals(1)), 2);
+    EXPECT_EQ(pilfer::count_if(numbers, equals(2)), 2);
+    EXPECT_EQ(pilfer::count_if(numbers.begin(), numbers.end(), equals(2)), 2);
+    EXPECT_TRUE(pilfer::any_of(numbers, equals(3)));
+    EXPECT_TRUE(pilfer::any_of(numbers.begin(), numbers.end(), equals(3)));
+    EXPECT_TRUE(pilfer::none_of(numbers, equals(4)));
+    EXPECT_TRUE(pilfer::none_of(numbers.begin(), numbers.end(), equals(4)));
+    EXPECT_FALSE(pilfer::all_of(numbers, equals(1)));
+}
+
+TEST(algorithm_predicates, may_be_movable_only) {
+    const watchdog limit{patience};
+    search_with_functions_that_only_move(std::vector<int>{1, 2, 3, 2});
+    search_with_functions_that_only_move(std::list<int>{1, 2, 3, 2});
 }
 
 /// An array is a range and an iterator.

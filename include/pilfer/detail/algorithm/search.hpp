@@ -130,14 +130,14 @@ template <std::contiguous_iterator I, class T>
 }
 
 template <class I, class S, class Pred, class Proj>
-[[nodiscard]] std::iter_difference_t<I> count_all(I first, S last, Pred pred, Proj& proj, grain g) {
+[[nodiscard]] std::iter_difference_t<I> count_all(I first, S last, Pred&& pred, Proj& proj, grain g) {
     using number = std::iter_difference_t<I>;
     const reachable<I> in(first, last);
     return detail::over_fold(
         in.size(), g, [](std::uint64_t) { return number{0}; },
         [&](number& sum, std::uint64_t b, std::uint64_t e) {
             close_call<Proj, std::iter_reference_t<I>> project = proj;
-            close_call<Pred, std::indirect_result_t<Proj&, I>> call = pred;
+            close_call<std::remove_reference_t<Pred>, std::indirect_result_t<Proj&, I>> call = pred;
             number here = 0;
             for (auto from = detail::at(in.begin(), b), stop = detail::at(in.begin(), e); from != stop;
                  ++from) {
@@ -183,7 +183,7 @@ template <class I, class Pred, class Proj>
     });
 }
 template <class I, class S, class Pred, class Proj>
-[[nodiscard]] I find_first(I first, S last, Pred pred, Proj& proj, grain g) {
+[[nodiscard]] I find_first(I first, S last, Pred&& pred, Proj& proj, grain g) {
     if constexpr (std::random_access_iterator<I>) {
         return detail::at(first, detail::find_index(first, detail::length(first, last), pred, proj, g));
     } else {
@@ -200,12 +200,12 @@ template <class I, class S, class Pred, class Proj>
     }
 }
 template <class I, class S, class Pred, class Proj>
-[[nodiscard]] bool holds_for_any(I first, S last, Pred pred, Proj& proj, grain g) {
+[[nodiscard]] bool holds_for_any(I first, S last, Pred&& pred, Proj& proj, grain g) {
     if constexpr (std::random_access_iterator<I>) {
         const std::uint64_t n = detail::length(first, last);
         return detail::find_index(first, n, pred, proj, g) != n;
     } else {
-        return detail::find_first(first, last, std::ref(pred), proj, g) != last;
+        return detail::find_first(first, last, pred, proj, g) != last;
     }
 }
 
