@@ -280,13 +280,11 @@ void arena::run_job(bool in_own_pool) noexcept {
         t.is_worker = true;
         t.is_own = in_own_pool;
         t.job = this;
-        t.part->own_jobs.fetch_add(in_own_pool ? 1 : 0, std::memory_order_relaxed);
         t.limit_stack_of_task();
         t.enter(*this, i);
         t.own().tasks.begin_own();
         t.run(nullptr, nullptr);
         t.leave();
-        t.part->own_jobs.fetch_sub(in_own_pool ? 1 : 0, std::memory_order_relaxed);
         t.job = nullptr;
         t.is_worker = t.is_own = false;
         t.give();

@@ -313,7 +313,6 @@ struct thread_part {
 
     thread_data* spare = nullptr;          // data that no stack uses: as many as it ever had stacks at once
     std::atomic<unsigned> resumed_here{0}; // stacks of this thread that were resumed and wait for it
-    std::atomic<unsigned> own_jobs{0};     // of the library's own pool, that have begun on this thread
     thread_part* next_free = nullptr;
 };
 
@@ -382,10 +381,11 @@ public:
     /// `replaced`: a job runs tasks of the arena instead of this stack, unless this is a job itself.
     void step_out(bool replaced, void (*wait)(void* on), void* on);
     /// True if a wait with its slot blocks the thread, as in oneTBB, so that no other arena's tasks run on
-    /// it. With another stack of the thread this one suspends: the other one may hold what it waits for. So
-    /// it does in a pool of the program, whose tasks need their worker.
+    /// it. If another stack is suspended on the thread, this one suspends, too: the other one may hold what
+    /// it waits for. In a pool of the program all stacks suspend, because tasks need their workers.
     [[nodiscard]] bool waits_as_thread() const noexcept {
-        return is_own && part->own_jobs.load(std::memory_order_relaxed) == 1;
+        const pilfer::detail::worker* const w = pilfer::detail::this_worker();
+        return is_own && w != nullptr && !pilfer::detail::bound_frames::any_aside(*w);
     }
     void sleep_with_slot(nap& n) noexcept { waits_as_thread() ? n.block() : n.sleep(); }
     void step_out_until(nap& n) {

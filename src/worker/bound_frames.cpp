@@ -19,6 +19,11 @@ bound_frames::bound_frames() noexcept
 
 bound_frames::~bound_frames() { place() = m_below; }
 
+bool bound_frames::any_aside(const worker& w) noexcept {
+    const tally& count = static_cast<const scheduler&>(w).count;
+    return count.suspends.get() != count.resumes.get(); // both are counted by the frame's own worker
+}
+
 } // namespace detail
 } // namespace v0
 } // namespace pilfer

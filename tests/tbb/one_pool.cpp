@@ -364,6 +364,49 @@ TEST(tbb_one_pool, a_pool_that_drops_its_tasks_loses_none_of_tbb) {
     EXPECT_TRUE(comes([&] { return ran == 12; })) << ran << " tasks ran";
 }
 
+/// One worker has a suspended branch of a `join`, which is no job of an arena, when a job on it waits for the
+/// mutex that the parent of the branch holds. In a process of its own: the tasks run in the library's pool.
+TEST(tbb_own_pool, a_branch_of_pilfer_goes_on_while_a_job_waits_for_its_parent) {
+    const tbb::global_control two_workers(tbb::global_control::max_allowed_parallelism, 3);
+    tbb::task_arena first(2);
+    tbb::task_arena second(2);
+    tbb::mutex of_parent;
+    tbb::mutex of_branch;
+    std::atomic<int> step{0};
+    std::atomic<bool> parent_is_done{false};
+    std::atomic<bool> job_is_done{false};
+    of_branch.lock();
+    first.enqueue([&] {
+        const tbb::mutex::scoped_lock held(of_parent);
+        pilfer::join(
+            [&] {
+                while (step != 1) { // until the other worker has taken the branch
+                    pilfer::join([] {}, [] {});
+                }
+                while (step != 2) {
+                    std::this_thread::yield();
+                }
+            },
+            [&] {
+                step = 1;
+                const tbb::mutex::scoped_lock inside(of_branch);
+                step = 2;
+            });
+        parent_is_done = true;
+    });
+    while (step != 1) {
+        std::this_thread::yield();
+    }
+    second.enqueue([&] {
+        const tbb::mutex::scoped_lock held(of_parent);
+        job_is_done = true;
+    });
+    // Time for the job to begin to wait. If it is late, the test shows less.
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    of_branch.unlock();
+    EXPECT_TRUE(comes([&] { return parent_is_done && job_is_done; }));
+}
+
 /// Also run in a process of its own, where the common pool does not exist yet.
 TEST(tbb_own_pool, a_pool_of_the_library_ends_when_the_program_uses_the_common_one) {
     const auto loop = [] { tbb::parallel_for(0, 100, [](int) { std::this_thread::yield(); }); };

@@ -1,3 +1,4 @@
+#include <fstream>
 // Mutexes, observers, global_control, threads, processes and errors.
 #include "user.hpp"
 
@@ -463,6 +464,15 @@ TEST(tbb_control, each_of_two_threads_that_finalize_waits_for_the_workers) {
     second.join();
 }
 
+/// `thread`: of this process, 0 for none.
+bool sleeps_in_the_kernel(pid_t thread) {
+    std::ifstream file("/proc/self/task/" + std::to_string(thread) + "/stat");
+    std::string line;
+    std::getline(file, line);
+    const std::size_t name_end = line.rfind(") ");
+    return name_end != std::string::npos && line[name_end + 2] == 'S';
+}
+
 /// A thread that has a worker run a task, and then waits for the end of the pool.
 class ending_thread {
 public:
@@ -473,9 +483,10 @@ public:
         let_end();
         m_thread.join();
     }
+    /// Its finalize() begins, and waits.
     void begin() {
         m_begins = true;
-        std::this_thread::sleep_for(50ms); // until finalize() waits
+        EXPECT_TRUE(comes([&] { return sleeps_in_the_kernel(m_begun_on); }));
     }
     void let_end() { m_may_end = true; }
     [[nodiscard]] bool has_ended() const { return m_has_ended; }
@@ -487,12 +498,14 @@ private:
             EXPECT_TRUE(comes([&] { return m_may_end.load(); }));
         });
         EXPECT_TRUE(comes([&] { return m_begins.load(); }));
+        m_begun_on = ::gettid();
         EXPECT_TRUE(comes([&] { return finalizes(); }));
         m_has_ended = true;
     }
 
     std::atomic<bool> m_runs{false};
     std::atomic<bool> m_begins{false};
+    std::atomic<pid_t> m_begun_on{0};
     std::atomic<bool> m_may_end{false};
     std::atomic<bool> m_has_ended{false};
     std::thread m_thread;
@@ -503,11 +516,13 @@ TEST(tbb_control, finalize_waits_for_no_end_that_begins_later) {
     ending_thread first;
     first.begin();
     std::atomic<bool> is_over{false};
+    std::atomic<pid_t> waiting{0};
     std::thread waits([&] {
-        EXPECT_TRUE(finalizes());
+        waiting = ::gettid();
+        EXPECT_TRUE(comes([] { return finalizes(); }));
         is_over = true;
     });
-    std::this_thread::sleep_for(50ms); // until it waits for the first end
+    EXPECT_TRUE(comes([&] { return sleeps_in_the_kernel(waiting); })); // for the first end
     ending_thread second;
     second.begin();
     EXPECT_FALSE(is_over);
