@@ -112,7 +112,7 @@ elastic::elastic(const queue_address& where, bool is_worker, unsigned patience)
         }
         m_control->serve(greeting, false);
     }
-    m_control->forget(m_prefix + "runs/"); // of coordinators that were killed
+    m_control->forget(m_prefix + "runs/", true); // of coordinators that were killed
     m_session = m_prefix + "runs/" + std::to_string(std::uint64_t{random()} << 32 | random()) + "/";
     m_control->serve(m_session + "calls", true);
     m_control->fetch(true);
@@ -146,7 +146,7 @@ elastic::~elastic() {
         m_control->serve(m_session + "calls", false);
         for (int round = 0; round < 2; ++round) { // jobs of lost processes first, then their queues
             (void)servers_now(here);
-            m_control->forget(m_prefix + "runs/");
+            m_control->forget(m_prefix + "runs/", true);
         }
         (void)servers_now(here);      // until it is done
     } catch (const std::exception&) { // without the queue there is nothing to answer
@@ -500,13 +500,10 @@ parcel_result elastic::run(rank_work& work, cluster_task& type, std::function<vo
         // A fork does not ring. It often follows soon after a result.
         work.sleep(seen, std::clamp(offers ? 0 : now_ns() - last_move, second / 10'000, second / 500));
     }
-    m_queue->serve(m_jobs, false);
+    m_queue->serve(m_jobs, false); // a job that came too late, or comes later, goes back
     m_queue->fetch(false);
     job_event none;
-    while (m_queue->next(none)) { // a job that came too late goes back
-        if (none.what == job_event::kind::fetched) {
-            m_queue->fail(none.job);
-        }
+    while (m_queue->next(none)) {
     }
     if (m_control != nullptr) {
         serve_control();
@@ -687,7 +684,7 @@ void elastic::watch() {
     check(*m_queue);
     if (m_control != nullptr) {
         check(*m_control);
-        m_control->forget(m_prefix + "runs/");
+        m_control->forget(m_prefix + "runs/", false);
         m_control->ask_servers();
     } else if (m_queue->answers() > m_old_answers + 1 && m_queue->servers(m_session + "calls") == 0 &&
                !m_has_end) {

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <deque>
 #include <map>
+#include <set>
 #include <stdexcept>
 #include <type_traits>
 #include <unordered_map>
@@ -93,6 +94,14 @@ public:
     }
     void serve(const std::string& queue, bool on) override {
         write(on ? packet::can_do : packet::cant_do, {}, as_bytes(queue));
+        if (on) {
+            m_served.insert(queue);
+        } else { // the server gives them to others
+            m_served.erase(queue);
+            std::erase_if(m_events, [&](const job_event& e) {
+                return e.what == job_event::kind::fetched && e.queue == queue && m_fetched.erase(e.job) != 0;
+            });
+        }
         if (on && m_fetching == stage::sleeping) { // the server does not wake it for jobs that are there
             m_fetching = stage::idle;
             fetch(m_wants);
@@ -105,19 +114,19 @@ public:
             m_question = m_out.size();
         }
     }
-    void forget(const std::string& prefix) override {
+    void forget(const std::string& prefix, bool with_jobs) override {
         for (const auto& [name, c] : m_servers) {
             if (!name.starts_with(prefix) || c.servers != 0) {
                 continue;
             }
-            if (c.jobs != 0) { // of a lost connection: the server drops them once it is asked for a job
+            if (c.jobs == 0) {
+                append(as_bytes("drop function " + name + "\n"));
+                ++m_drops;
+            } else if (with_jobs) { // the server drops those of lost connections once it is asked for a job
                 write(packet::can_do, {}, as_bytes(name));
                 write(packet::grab_job);
-                write(packet::cant_do, {}, as_bytes(name));
-                continue;
+                write(packet::cant_do, {}, as_bytes(name)); // gives back one whose submitter lives
             }
-            append(as_bytes("drop function " + name + "\n"));
-            ++m_drops;
         }
     }
     [[nodiscard]] std::uint64_t answers() const noexcept override { return m_answers; }
@@ -317,6 +326,11 @@ private:
             const std::string handle = take_text(rest);
             std::string queue = take_text(rest);
             m_fetching = stage::idle;
+            if (!m_served.contains(
+                    queue)) { // CANT_DO has given it back, so that any word about it is an error
+                fetch(m_wants);
+                return;
+            }
             m_wants = false;
             m_fetched.emplace(++m_last_fetched, handle);
             m_events.push_back(
@@ -373,6 +387,7 @@ private:
     std::unordered_map<std::string, std::uint64_t> m_submitted;
     std::uint64_t m_last_fetched = 0;
     std::unordered_map<std::uint64_t, std::string> m_fetched;
+    std::set<std::string> m_served;
     stage m_fetching = stage::idle;
     bool m_wants = false;
     std::deque<job_event> m_events;

@@ -52,7 +52,8 @@ public:
     /// Ends a fetched job without a result.
     virtual void fail(std::uint64_t job) = 0;
 
-    /// Whether fetch() takes jobs of this queue; at first it takes none.
+    /// Whether fetch() takes jobs of this queue; at first it takes none. Then none of its jobs comes, and
+    /// those that are here go back: no call may name them any longer.
     virtual void serve(const std::string& queue, bool on) = 0;
     /// Asks how many connections serve each queue, and how many jobs wait in it.
     virtual void ask_servers() = 0;
@@ -64,9 +65,10 @@ public:
     [[nodiscard]] virtual unsigned waiting(const std::string& queue) const = 0;
 
     /// Asks the server to drop the queues whose names begin so and that had no server by the last answer. One
-    /// with jobs loses those whose submitters are lost, and is dropped by a later call. A job may come as an
-    /// event, as if it was wanted.
-    virtual void forget(const std::string& prefix) = 0;
+    /// with jobs stays; `with_jobs`: it loses those whose submitters are lost, and a later call drops it. The
+    /// server may count this against other jobs as if a worker had died. A job of a queue that is served may
+    /// come as an event, as if it was wanted.
+    virtual void forget(const std::string& prefix, bool with_jobs) = 0;
 
     /// True while something has not been sent to the server yet.
     [[nodiscard]] virtual bool is_sending() const noexcept = 0;

@@ -277,6 +277,25 @@ void next_run(cluster::session& s, const std::string& folder) {
     std::printf("%ld %ld %d\n", first, second, smallest.get());
 }
 
+/// Ends once the file `folder`/go is there. Its worker is free meanwhile.
+struct sleeper {
+    std::string folder;
+    long operator()() const {
+        std::ofstream(folder + "/begun") << 'x';
+        while (!fs::exists(folder + "/go")) {
+            pilfer::sleep_for(std::chrono::milliseconds(1));
+        }
+        return 1;
+    }
+};
+[[maybe_unused]] void serialize(cluster::archive& a, sleeper& s) { a(s.folder); }
+PILFER_CLUSTER_TASK(sleeper);
+
+void two_runs(cluster::session& s, const std::string& folder) {
+    const long first = s.run(sleeper{folder});
+    std::printf("%ld %ld\n", first, s.run(sleeper{folder + "/second"}));
+}
+
 /// The place 0 waits for the last one, so that another process has to run it.
 void journaled(cluster::session& s, const std::string& folder) {
     static std::atomic<int> calls{0};
@@ -312,6 +331,8 @@ int mode(cluster::session& s, const std::string& name, const std::string& argume
         cancelling(s, argument);
     } else if (name == "next_run") {
         next_run(s, argument);
+    } else if (name == "two_runs") {
+        two_runs(s, argument);
     } else if (name == "journal") {
         journaled(s, argument);
     } else {

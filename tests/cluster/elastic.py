@@ -257,6 +257,38 @@ class TlsFront:
         self.thread.join()
 
 
+class LateFront(TlsFront):
+    """Without TLS. A job reaches its worker once that has left a queue."""
+
+    def __init__(self, port):
+        self.holds = threading.Event()
+        super().__init__(None, port)
+
+    async def connect(self, reader, writer):
+        there, here = await asyncio.open_connection("127.0.0.1", self.server_port)
+        left = asyncio.Event()
+        await asyncio.gather(self.say(reader, here, left), self.hold(there, writer, left))
+
+    async def say(self, reader, writer, left):
+        with contextlib.suppress(OSError):
+            while data := await reader.read(65536):
+                writer.write(data)
+                await writer.drain()
+                if b"\0REQ\0\0\0\2" in data:
+                    left.set()
+        writer.close()
+
+    async def hold(self, reader, writer, left):
+        with contextlib.suppress(OSError):
+            while data := await reader.read(65536):
+                if b"\0RES\0\0\0\x0b" in data:
+                    self.holds.set()
+                    await left.wait()
+                writer.write(data)
+                await writer.drain()
+        writer.close()
+
+
 def serve_by_hand(context, listener):
     """Accepts one connection and shakes hands, without a thread. The socket, and how many bytes of TLS have come."""
     connection = listener.accept()[0]
@@ -573,6 +605,30 @@ class Tests:
             expect(values == [50], f"the second run has the bounds {values}")
         expect(coordinator.end() == 0 and coordinator.out == "2 1 50\n", "another result")
 
+    def late_job(self):
+        """A job that a process is given as it leaves a run does no harm to the next run."""
+        second = f"{self.folder}/second"
+        os.mkdir(second)
+        front = LateFront(self.server.port)
+        try:
+            coordinator = Process(f"gearman://127.0.0.1:{front.port}", self.program, "two_runs", self.folder, PILFER_CLUSTER_SILENCE="0")
+            wait_for("the run", lambda: any(name.endswith("/0") for name in self.server.queues()))
+            jobs = next(name for name in self.server.queues() if name.endswith("/0"))
+            with Connection(self.server.port) as submitter:
+                submitter.submit(jobs, b"as a copy of a task that has ended")
+                wait_for("the job", front.holds.is_set)
+                make_file(f"{self.folder}/go")
+                wait_for("the second run", lambda: os.path.exists(f"{second}/begun") or not coordinator.reader.is_alive())
+                # It is not a task either, and comes after the first job.
+                submitter.submit(jobs[:-1] + "1", b"x")
+                wait_for("a refusal", lambda: select.select([submitter.socket], [], [], 0)[0] or not coordinator.reader.is_alive())
+                expect(coordinator.reader.is_alive(), f"the second run has failed: {coordinator.err}")
+                expect(submitter.end_of_job()[0] == 14, "no refusal in the second run")
+                make_file(f"{second}/go")
+                expect(coordinator.end() == 0 and coordinator.out == "1 1\n", "another result")
+        finally:
+            front.end()
+
     def journal(self):
         """The parts of all processes are in the file, and another run has nothing to do."""
         worker = self.worker("journal", self.folder)
@@ -667,6 +723,26 @@ class Tests:
         coordinator.kill()
         coordinator.end()
         self.must_end(worker, "the coordinator has ended")
+
+    def next_coordinator(self):
+        """It begins while workers of a killed one still run its tasks and wait for its answers."""
+        first = self.coordinator("hostage", self.folder)
+        worker = self.worker("hostage", self.folder)
+        wait_for("the task", lambda: os.path.exists(self.begun))
+        calls = next(name for name in self.server.queues() if name.endswith("/calls"))
+        alone = Process("", self.program, "exact", "-")
+        expect(alone.end() == 0, "one machine failed")
+        with Connection(self.server.port) as waits:  # as a worker that does not end
+            waits.submit(calls, call(0))
+            first.kill()
+            first.end()
+            second = self.coordinator("exact", "-")
+            expect(second.end() == 0 and second.out == alone.out, "another result")
+            self.must_end(worker, "the coordinator has ended")
+            expect(self.server.jobs().get(calls, 0) != 0 and not select.select([waits.socket], [], [], 0)[0], "a job of a living process has ended")
+        third = self.coordinator("exact", "-")
+        expect(third.end() == 0 and third.out == alone.out, "another result")
+        expect(self.server.names_of_runs() == [], f"the server keeps names of ended runs: {self.server.names_of_runs()}")
 
     def refused(self):
         """Before anything has begun."""
