@@ -142,14 +142,14 @@ bool rank_work::hungry() {
         m_bell->idle.store(false, rlx);
         return false;
     }
-    if (m_bell->idle.load(rlx)) {
+    if (m_bell->idle.load(acq)) { // the look: what its worker did before is seen
         return true;
     }
     // A task of the lowest priority asks the workers: one that begins it has found nothing else.
     if (!m_bell->looking.exchange(true, rlx)) {
         try {
             m_pool.submit({.priority = priority::low}, [b = m_bell] {
-                b->idle.store(true, rlx);
+                b->idle.store(true, rel); // hungry()
                 b->looking.store(false, rlx);
                 b->ring();
             });
@@ -290,6 +290,11 @@ void rank_work::drop(std::uint32_t origin, std::uint64_t ticket) {
     }
 }
 
+void rank_work::forget_drop(std::uint32_t origin, std::uint64_t ticket) {
+    const std::lock_guard hold(m_lock);
+    m_unwanted.erase({origin, ticket});
+}
+
 void rank_work::complete(parcel_result&& r) {
     const auto at = m_shipped.find(r.ticket);
     if (at == m_shipped.end()) {
@@ -297,10 +302,7 @@ void rank_work::complete(parcel_result&& r) {
     }
     shared_branch* b = at->second;
     m_shipped.erase(at);
-    {
-        const std::lock_guard hold(m_lock);
-        m_unwanted.erase({m_rank, r.ticket}); // it does not come back
-    }
+    forget_drop(m_rank, r.ticket); // it does not come back
     b->ends({.bytes = std::move(r.bytes), .rank = r.rank, .failed = r.failed != 0});
 }
 

@@ -47,6 +47,8 @@ public:
     [[nodiscard]] std::vector<finished> take_finished() override;
     [[nodiscard]] std::vector<parcel_result> take_unwanted() override;
     void drop(std::uint32_t origin, std::uint64_t ticket) override;
+    /// A parcel does not come here any longer: erases what drop() has noted for start().
+    void forget_drop(std::uint32_t origin, std::uint64_t ticket);
     [[nodiscard]] std::vector<parcel_result> take_bounds() override;
     void learn_bound(const parcel_result& r) override;
     [[nodiscard]] std::vector<parcel_result> take_parts() override;

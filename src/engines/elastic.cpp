@@ -248,15 +248,14 @@ void elastic::answer(const job_event& e) {
         m_control->ack(e.job, {});
     } else if (c.run < m_ends.size()) {
         m_control->ack(e.job, m_ends[c.run]);
-    } else if (c.run == m_ends.size() && c.version < m_told) {
-        if (c.drops > m_told_drops) {
-            throw archive_error("more drops than a process can have heard of");
-        }
-        m_control->ack(e.job, news_since(c.drops));
-    } else if (c.run == m_ends.size()) { // this run; or the next one, while this process has not begun it
-        m_callers.push_back(e.job);
-    } else {
+    } else if (c.run > m_ends.size()) {
         throw archive_error("a run that no process can be in");
+    } else if (c.drops > m_told_drops) {
+        throw archive_error("more drops than a process can have heard of");
+    } else if (c.version < m_told || c.drops < m_told_drops) {
+        m_control->ack(e.job, news_since(c.drops));
+    } else { // this run; or the next one, while this process has not begun it
+        m_callers.push_back(e.job);
     }
 }
 
@@ -336,6 +335,14 @@ void elastic::tell(const std::vector<std::byte>& bytes) {
     for (const std::uint64_t job : std::exchange(m_callers, {})) {
         m_control->ack(job, bytes);
     }
+}
+
+/// Coordinator: the run has ended so. A process that asks from now on is in the next run, which has no news
+/// yet.
+void elastic::leave_run(std::vector<std::byte> end) {
+    m_ends.push_back(std::move(end));
+    m_version = m_told = m_told_drops = 0;
+    tell(m_ends.back());
 }
 
 /// Passes on drops, and results, and before them the bounds and parts that their tasks have found: a run must
@@ -455,8 +462,7 @@ parcel_result elastic::run(pool& p, cluster_task& type, std::function<void(archi
             constexpr std::string_view text = "the coordinator has left the run by an exception";
             const auto* bytes = reinterpret_cast<const std::byte*>(text.data());
             const parcel_result end{.failed = 1, .bytes = {bytes, bytes + text.size()}};
-            m_ends.push_back(encoded_end(type, end));
-            tell(m_ends.back());
+            leave_run(encoded_end(type, end));
         }
         ++m_run;
         throw;
@@ -482,10 +488,7 @@ parcel_result elastic::run(rank_work& work, cluster_task& type, std::function<vo
         const bool moved = step(work);
         if (m_control != nullptr && !m_has_end && work.is_root_done()) {
             end(encoded_end(type, work.root()));
-            m_ends.push_back(m_end);
-            // A process that asks from now on is in the next run, which has no news yet.
-            m_version = m_told = m_told_drops = 0;
-            tell(m_end);
+            leave_run(m_end);
         }
         // Jobs of workers that have died may still be here. They end first.
         if (m_has_end && work.is_quiet() && m_visits.empty() && work.has_no_branches()) {
@@ -520,6 +523,8 @@ bool elastic::step(rank_work& work) {
     for (job_event e; m_queue->next(e); moved = true) {
         handle(work, std::move(e));
     }
+    const bool wants =
+        work.hungry(); // before share(): an idle worker may have left a join and disowned a branch
     moved |= share(work);
     while (m_unfetched < most_unfetched && work.available() != 0) {
         std::vector<parcel> one = work.take_oldest(1);
@@ -536,7 +541,7 @@ bool elastic::step(rank_work& work) {
         submit(origin, ticket, encode({.kind = message_kind::give, .parcels = std::move(one)}));
         moved = true;
     }
-    m_queue->fetch(work.hungry());
+    m_queue->fetch(wants);
     if (const std::uint64_t now = now_ns(); now >= m_next_watch) {
         m_next_watch = now + second;
         watch();
@@ -667,6 +672,7 @@ void elastic::finish(local_work::finished&& f) {
         throw balance_error("the result of a job that is not here");
     }
     const std::uint64_t job = at->second.job;
+    m_work->forget_drop(guest, at->first); // of a job that was passed on, or had its result already
     m_visits.erase(at);
     const std::vector<std::byte> bytes =
         encode({.kind = message_kind::results, .results = {std::move(f.result)}});

@@ -71,6 +71,7 @@ private:
     void end(std::vector<std::byte> bytes);
     [[nodiscard]] std::vector<std::byte> news_since(std::uint64_t drops) const;
     void tell(const std::vector<std::byte>& bytes);
+    void leave_run(std::vector<std::byte> end);
     bool share(rank_work& work);
     void serve_control();
     [[nodiscard]] bool step(rank_work& work);

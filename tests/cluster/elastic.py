@@ -117,9 +117,9 @@ def name_of(task):
     return ticket, rank
 
 
-def call(run, *news, version=0):
+def call(run, *news, version=0, drops=0):
     """What a worker asks the coordinator, or tells it."""
-    return struct.pack("<QQQQ", run, version, 0, len(news)) + b"".join(struct.pack("<Q", len(n)) + n for n in news)
+    return struct.pack("<QQQQ", run, version, drops, len(news)) + b"".join(struct.pack("<Q", len(n)) + n for n in news)
 
 
 class Answer:
@@ -553,7 +553,7 @@ class Tests:
         wait_for("the branch in the queue", lambda: any(name.endswith("/0") and jobs for name, jobs in self.server.jobs().items()))
         make_file(f"{self.folder}/fail")
         expect(coordinator.end() == 0 and coordinator.out == "the first branch fails 55\n", "another error")
-        expect(self.files("begun-") == set(), "the branch has begun")
+        expect(self.files("begun-") == set() and self.files("depth-") == set(), "the branch has begun")
 
     def cancelling_late(self):
         """A worker that comes after a branch was given up hears of it, and the join waits for the worker that has the branch."""
@@ -567,6 +567,10 @@ class Tests:
                 connection.submit(jobs[:-1] + "calls", call(0))
                 answer = Answer(connection.end_of_job()[1])
                 expect(not answer.is_end and answer.drops == [name_of(task)], f"the drops {answer.drops}")
+            # One that knows the latest version, but not the drops.
+            later.submit(jobs[:-1] + "calls", call(0, version=answer.version))
+            drops = Answer(later.end_of_job()[1]).drops
+            expect(drops == [name_of(task)], f"the drops {drops}")
             worker.send(13, handle, message_with(RESULTS, 0, 1))
             expect(coordinator.end() == 0 and coordinator.out == "the first branch fails 55\n", "another error")
 
@@ -692,6 +696,7 @@ class Tests:
         for run, kind, number in ((0, PARTS, 0), (0, BOUNDS, 9), (0, DROPS, 0), (7, BOUNDS, 0)):
             news = call(run, message_with(kind, number, 5))
             expect(self.server.submit(calls, news) == 14, f"news {run, kind, number} were not refused")
+        expect(self.server.submit(calls, call(0, drops=1)) == 14, "a drop that is not there was not missed")
         expect(self.server.submit(calls, call(0, message_with(BOUNDS, 0, 5))) == 13, "good news were refused")
         worker = self.worker("hostage", self.folder)
         wait_for("the task", lambda: os.path.exists(self.begun))

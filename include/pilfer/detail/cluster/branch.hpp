@@ -115,7 +115,8 @@ public:
     /// The result of a shipped branch is not wanted any longer. Its end is still awaited.
     void disown(shared_branch& b) noexcept {
         b.m_unwanted.store(true, rlx);
-        m_has_unwanted.store(true, rel); // take_unwanted()
+        // An exchange, so that a store of another worker that is not taken yet stays in the release sequence.
+        m_has_unwanted.exchange(true, rel); // take_unwanted()
     }
     /// The communicating thread: true if it has to look for disowned branches.
     [[nodiscard]] bool take_unwanted() noexcept {
