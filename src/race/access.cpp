@@ -82,10 +82,10 @@ bool check_cell(fiber& f, cell& c, std::uint8_t bytes, bool write, std::uint64_t
         }
         const bool adds_nothing = writes(e) || !write;
         const std::uint8_t r = the.related(segment_of(e), f);
+        any_element = any_element && !((r & same_strand) != 0 && writes(e));
         bool replaced = false;
         if ((r & same_strand) != 0 && adds_nothing && (r & has_no_other_lock) != 0) {
             need = static_cast<std::uint8_t>(need & ~both);
-            any_element = any_element && !writes(e);
         } else if ((r & before) != 0) {
             replaced = (write || !writes(e)) && (r & has_all_locks) != 0;
         } else if (write || writes(e)) {

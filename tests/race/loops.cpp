@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstdio>
 #include <functional>
+#include <mutex>
 #include <vector>
 
 #include <pilfer/algorithm/reduce.hpp>
@@ -534,6 +535,80 @@ REPAIRED(own_word_read) {
     for_each(std::size_t{0}, sums.size(), [&](std::size_t i) {
         v[i] = 7;
         sums[i] = word_of(v, i) + word_of(v, i);
+    });
+    keep(sums);
+}
+
+namespace {
+
+[[gnu::noinline]] long word_without_lock(const std::vector<long>& v, std::size_t i) {
+    return v[i]; // races
+}
+
+} // namespace
+
+PLANTED(read_without_lock, "an element writes a word under a lock, and all read it without the lock") {
+    pilfer::mutex lock;
+    std::vector<long> v(8, 1);
+    std::vector<long> sums(32);
+    for_each(std::size_t{0}, sums.size(), [&](std::size_t i) {
+        if (i == 0) {
+            const std::lock_guard hold(lock);
+            v[3] = 7; // races
+        }
+        sums[i] = word_without_lock(v, 3);
+        sums[i] += word_without_lock(v, 3);
+    });
+    keep(sums);
+}
+REPAIRED(read_without_lock) {
+    pilfer::mutex lock;
+    std::vector<long> v(32, 1);
+    std::vector<long> sums(32);
+    for_each(std::size_t{0}, sums.size(), [&](std::size_t i) {
+        {
+            const std::lock_guard hold(lock);
+            v[i] = 7;
+        }
+        sums[i] = word_without_lock(v, i);
+        sums[i] += word_without_lock(v, i);
+    });
+    keep(sums);
+}
+
+namespace {
+
+[[gnu::noinline]] long word_without_std_lock(const std::vector<long>& v, std::size_t i) {
+    return v[i]; // races
+}
+
+} // namespace
+
+PLANTED(read_without_std_lock, "an element writes a word under a std::mutex, and all read it without") {
+    std::mutex lock;
+    std::vector<long> v(8, 1);
+    std::vector<long> sums(32);
+    for_each(std::size_t{0}, sums.size(), [&](std::size_t i) {
+        if (i == 0) {
+            const std::lock_guard hold(lock);
+            v[3] = 7; // races
+        }
+        sums[i] = word_without_std_lock(v, 3);
+        sums[i] += word_without_std_lock(v, 3);
+    });
+    keep(sums);
+}
+REPAIRED(read_without_std_lock) {
+    std::mutex lock;
+    std::vector<long> v(32, 1);
+    std::vector<long> sums(32);
+    for_each(std::size_t{0}, sums.size(), [&](std::size_t i) {
+        {
+            const std::lock_guard hold(lock);
+            v[i] = 7;
+        }
+        sums[i] = word_without_std_lock(v, i);
+        sums[i] += word_without_std_lock(v, i);
     });
     keep(sums);
 }
