@@ -261,6 +261,7 @@ void subtree::next() noexcept {
     }
 }
 void subtree::combines(bool accesses) noexcept {
+    m_combines = true;
     const inside inner;
     fiber* const f = any_fiber(inner);
     if (f == nullptr || m_loop.m_elements == 0) {
@@ -275,6 +276,12 @@ void subtree::combines(bool accesses) noexcept {
     if (m_oldest != 0) {
         f->edges = the.order.both(f->edges, m_edges);
         the.make_strand(*f, m_oldest);
+    }
+}
+subtree_end::subtree_end(subtree& node) noexcept : m_node(node) {}
+subtree_end::~subtree_end() {
+    if (!m_node.m_combines) {
+        m_node.combines(true);
     }
 }
 

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <functional>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include <pilfer/algorithm/reduce.hpp>
@@ -672,6 +673,58 @@ REPAIRED(operation_after_reads) {
         return a;
     };
     keep(pilfer::reduce(0L, 64L, 0L, element, operation));
+}
+
+namespace {
+
+/// A result of a reduction whose destructor writes a word.
+struct counts_its_end {
+    explicit counts_its_end(long* at) noexcept : word(at) {}
+    counts_its_end(counts_its_end&& other) noexcept : word(std::exchange(other.word, nullptr)) {}
+    counts_its_end& operator=(counts_its_end&& other) noexcept {
+        std::swap(word, other.word);
+        return *this;
+    }
+    ~counts_its_end() {
+        if (word != nullptr) {
+            *word += 1; // races
+        }
+    }
+    long* word;
+};
+[[nodiscard]] counts_its_end first_of_two(counts_its_end a, const counts_its_end& /*b*/) { return a; }
+
+} // namespace
+
+PLANTED(ended_by_exception, "an exception destroys a result, which writes a word of an element before it") {
+    std::vector<long> v(50);
+    const auto element = [&](std::size_t i) {
+        if (i == 37) {
+            throw i;
+        }
+        v[i] += 1; // races
+        return counts_its_end(&v[i == 36 ? 35 : i]);
+    };
+    try {
+        (void)pilfer::reduce(std::size_t{0}, v.size(), counts_its_end(nullptr), element, first_of_two);
+    } catch (std::size_t) {
+        keep(v);
+    }
+}
+REPAIRED(ended_by_exception) {
+    std::vector<long> v(50);
+    const auto element = [&](std::size_t i) {
+        if (i == 37) {
+            throw i;
+        }
+        v[i] += 1;
+        return counts_its_end(&v[i]);
+    };
+    try {
+        (void)pilfer::reduce(std::size_t{0}, v.size(), counts_its_end(nullptr), element, first_of_two);
+    } catch (std::size_t) {
+        keep(v);
+    }
 }
 
 PLANTED(counting_comparison, "a comparison of a sort that counts its calls") {

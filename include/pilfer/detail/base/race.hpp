@@ -110,6 +110,7 @@ public:
 
 private:
     friend struct detector;
+    friend class subtree_end;
     /// The oldest strand of its own that the latest element below has left.
     void note_strand(const fiber& f) noexcept;
     loop& m_loop;
@@ -117,6 +118,20 @@ private:
     std::uint32_t m_first;
     strand m_oldest = 0; ///< the last strand of the first element below that has some of its own
     std::uint32_t m_edges = 0;
+    bool m_combines = false;
+};
+
+/// Destroyed before the result of the lower half. If an exception leaves the upper half, the operation begins
+/// here: the result is destroyed after all elements below it.
+class subtree_end {
+public:
+    explicit subtree_end(subtree& node) noexcept;
+    subtree_end(const subtree_end&) = delete;
+    subtree_end& operator=(const subtree_end&) = delete;
+    ~subtree_end();
+
+private:
+    subtree& m_node;
 };
 
 /// Runs a strand on whatever stack this object is made on. `b`: null for a task that no block joins.

@@ -154,6 +154,7 @@ template <class T, class Leaf, class Combine>
     race::subtree node(all);
     const std::uint64_t left = detail::left_leaves(n);
     T lower = detail::run_half<T>(first, left, leaf, combine, all, report);
+    const race::subtree_end end(node);
     node.next();
     T upper = detail::run_half<T>(first + left, n - left, leaf, combine, all, report);
     node.combines(!accesses_nothing<Combine, T>);
