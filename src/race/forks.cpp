@@ -268,7 +268,8 @@ void subtree::combines(bool accesses) noexcept {
         return;
     }
     this->note_strand(*f);
-    if (m_oldest == 0 && !accesses) {
+    const bool is_seen = inner.fiber_here != nullptr; // no `library` hides the results and the operation
+    if (m_oldest == 0 && !accesses && !is_seen) {
         return;
     }
     m_loop.end_element(*f);

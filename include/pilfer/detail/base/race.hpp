@@ -105,7 +105,7 @@ public:
     ~subtree();
     /// The upper half begins.
     void next() noexcept;
-    /// The operation begins. One that accesses nothing has no number.
+    /// The operation begins. One that accesses nothing has no number while `library` hides the results.
     void combines(bool accesses) noexcept;
 
 private:
