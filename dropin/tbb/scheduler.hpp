@@ -381,11 +381,11 @@ public:
     /// `replaced`: a job runs tasks of the arena instead of this stack, unless this is a job itself.
     void step_out(bool replaced, void (*wait)(void* on), void* on);
     /// True if a wait with its slot blocks the thread, as in oneTBB, so that no other arena's tasks run on
-    /// it. If another stack is suspended on the thread, this one suspends, too: the other one may hold what
-    /// it waits for. In a pool of the program all stacks suspend, because tasks need their workers.
+    /// it. If another stack has to go on on the thread, this one suspends, because the other one may hold
+    /// what it waits for. In a pool of the program all stacks suspend, because tasks need their workers.
     [[nodiscard]] bool waits_as_thread() const noexcept {
-        const pilfer::detail::worker* const w = pilfer::detail::this_worker();
-        return is_own && w != nullptr && !pilfer::detail::bound_frames::any_aside(*w);
+        pilfer::detail::worker* const w = pilfer::detail::this_worker();
+        return is_own && w != nullptr && !pilfer::detail::bound_frames::any_ready(*w);
     }
     void sleep_with_slot(nap& n) noexcept { waits_as_thread() ? n.block() : n.sleep(); }
     void step_out_until(nap& n) {

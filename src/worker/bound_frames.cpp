@@ -19,10 +19,7 @@ bound_frames::bound_frames() noexcept
 
 bound_frames::~bound_frames() { place() = m_below; }
 
-bool bound_frames::any_aside(const worker& w) noexcept {
-    const tally& count = static_cast<const scheduler&>(w).count;
-    return count.suspends.get() != count.resumes.get(); // both are counted by the frame's own worker
-}
+bool bound_frames::any_ready(worker& w) noexcept { return !scheduler::of(&w).inbox().empty(); }
 
 } // namespace detail
 } // namespace v0

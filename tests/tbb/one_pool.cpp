@@ -407,6 +407,44 @@ TEST(tbb_own_pool, a_branch_of_pilfer_goes_on_while_a_job_waits_for_its_parent) 
     EXPECT_TRUE(comes([&] { return parent_is_done && job_is_done; }));
 }
 
+/// The rest of a body goes on on another worker after a spawn, and returns for the sync.
+TEST(tbb_own_pool, a_body_of_pilfer_returns_while_a_job_waits_for_it) {
+    const tbb::global_control two_workers(tbb::global_control::max_allowed_parallelism, 3);
+    tbb::task_arena first(2);
+    tbb::task_arena second(2);
+    tbb::mutex of_body;
+    std::atomic<bool> has_moved{false};
+    std::atomic<bool> job_begins{false};
+    std::atomic<bool> body_is_done{false};
+    std::atomic<bool> job_is_done{false};
+    first.enqueue([&] {
+        const tbb::mutex::scoped_lock held(of_body);
+        pilfer::scope children(pilfer::resume::own_thread);
+        children.spawn([&] {
+            while (!has_moved) { // until the other worker has taken the rest
+                pilfer::join([] {}, [] {});
+            }
+        });
+        has_moved = true;
+        while (!job_begins) {
+            std::this_thread::yield();
+        }
+        // Time for the job to begin to wait. If it is late, the test shows less.
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        children.sync();
+        body_is_done = true;
+    });
+    while (!has_moved) {
+        std::this_thread::yield();
+    }
+    second.enqueue([&] {
+        job_begins = true;
+        const tbb::mutex::scoped_lock held(of_body);
+        job_is_done = true;
+    });
+    EXPECT_TRUE(comes([&] { return body_is_done && job_is_done; }));
+}
+
 /// Also run in a process of its own, where the common pool does not exist yet.
 TEST(tbb_own_pool, a_pool_of_the_library_ends_when_the_program_uses_the_common_one) {
     const auto loop = [] { tbb::parallel_for(0, 100, [](int) { std::this_thread::yield(); }); };

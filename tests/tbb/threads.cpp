@@ -1,5 +1,6 @@
-#include <fstream>
 // Mutexes, observers, global_control, threads, processes and errors.
+#include <fstream>
+
 #include "user.hpp"
 
 namespace {
