@@ -7,6 +7,7 @@
 #include <pilfer/detail/context/held_lock.hpp>
 
 #include "backend/helping.hpp"
+#include "base/forks.hpp"
 #include "idle/audit.hpp"
 #include "platform/os.hpp"
 #include "worker/team.hpp"
@@ -101,6 +102,9 @@ void one_lock::rest(scheduler& w, instant until) noexcept {
 // ---- waits ------------------------------------------------------------------------------------
 
 void one_lock::suspend(scheduler& w, suspension& s) noexcept {
+    if (m_team.is_forked_child()) [[unlikely]] {
+        forks::no_way_back();
+    }
     s.act = w.current.load(rlx);
     check_locks(*s.act->ctx, s.why != nullptr ? s.why->what : "its turn");
     s.home = &w;

@@ -116,7 +116,6 @@ TEST_F(process_fork, the_common_pool_is_new_at_first_use_in_children_and_grandch
     EXPECT_EQ(fib(12), 144);
 }
 
-/// A thread that works for a pool while it waits does not work for the parent's in the child.
 TEST_F(process_fork, a_common_pool_that_cannot_be_made_keeps_nothing) {
     const auto r = in_child([] {
         checks c;
@@ -151,6 +150,7 @@ TEST_F(process_fork, a_common_pool_that_cannot_be_made_keeps_nothing) {
     EXPECT_TRUE(r.exited_with(0)) << r;
 }
 
+/// A thread that works for a pool while it waits does not work for the parent's in the child.
 TEST_F(process_fork, an_attached_thread_runs_nothing_of_the_parents_pool) {
     pilfer::options o = workers(1);
     o.attachable = 1;
@@ -448,6 +448,18 @@ TEST_F(process_fork, a_task_that_forks_and_returns_or_waits_in_the_child_gets_a_
         });
         EXPECT_TRUE(told(r)) << r;
     }
+}
+
+TEST_F(process_fork, a_task_of_a_pool_on_one_lock_that_waits_in_the_child_gets_a_message) {
+    pilfer::options o = workers(2);
+    o.backend = pilfer::backend::one_lock;
+    pilfer::pool p(o);
+    const auto r = forked_by_a_task(p, [] {
+        pilfer::sleep_for(std::chrono::milliseconds(1));
+        return 0;
+    });
+    EXPECT_TRUE(r.killed_by(SIGABRT)) << r;
+    EXPECT_TRUE(r.said("all that it may do here is to exec or to exit")) << r;
 }
 
 /// Thieves ask the worker that forks, hold the lock of its deque, and other tasks wait for it.

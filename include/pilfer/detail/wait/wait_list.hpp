@@ -141,10 +141,13 @@ public:
         return mine;
     }
     /// withdraw() in a child of fork(), where a thread of the parent may hold the lock for ever. False: also
-    /// if any thread holds it. Then `e` may still be in the list.
+    /// if any thread keeps it. Then `e` may still be in the list.
     [[nodiscard]] bool try_withdraw(entry& e) noexcept {
-        if (!m_lock.try_lock()) {
-            return false;
+        for (unsigned round = 0; !m_lock.try_lock(); ++round) {
+            if (round == 1000) { // a thread of the child would have unlocked it
+                return false;
+            }
+            Atom::relax(round);
         }
         const bool mine = e.end == fate::waiting;
         if (mine) {
