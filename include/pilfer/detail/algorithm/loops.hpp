@@ -73,7 +73,11 @@ template <class I, class S, class T>
 I fill_all(I first, S last, const T& value, grain g) {
     const std::uint64_t n = detail::length(first, last);
     // A copy, because the caller's value may be an element, which one worker writes while others read it.
-    const std::conditional_t<std::is_copy_constructible_v<T>, T, const T&> kept(value);
+    // The copy of a proxy of an element would still refer to it.
+    using element_value = std::iter_value_t<I>;
+    constexpr bool is_proxy = std::same_as<T, std::iter_reference_t<I>> && !std::same_as<T, element_value>;
+    using copied = std::conditional_t<is_proxy, element_value, T>;
+    const std::conditional_t<std::is_copy_constructible_v<T>, copied, const T&> kept(value);
     detail::over_pieces(n, g, [&](std::uint64_t b, std::uint64_t e) {
         std::ranges::fill(detail::at(first, b), detail::at(first, e), kept);
     });
