@@ -356,6 +356,7 @@ bool elastic::share(rank_work& work) {
     std::vector<parcel_result> unwanted = work.take_unwanted();
     for (parcel_result& d : unwanted) {
         d.rank = m_rank;
+        m_disowned.insert({d.rank, d.ticket});
     }
     const message drops{.kind = message_kind::drop, .results = std::move(unwanted)};
     if (m_has_end) {
@@ -448,7 +449,9 @@ parcel_result elastic::run(pool& p, cluster_task& type, std::function<void(archi
         return end;
     } catch (const std::exception& e) {
         m_work = nullptr;
-        work.give_up(e.what()); // tasks still use `work`, and without the queue no result comes
+        work.give_up(e.what());        // tasks still use `work`, and without the queue no result comes
+        m_queue->serve(m_jobs, false); // jobs that were fetched go back
+        m_queue->fetch(false);
         m_visits.clear();
         m_shipments.clear();
         m_by_job.clear();
@@ -474,6 +477,7 @@ parcel_result elastic::run(rank_work& work, cluster_task& type, std::function<vo
     m_version = m_told = m_report = m_told_drops = 0;
     m_drops.clear();
     m_unwanted.clear();
+    m_disowned.clear();
     m_held.clear();
     m_old_answers = m_queue->answers();
     m_jobs = m_session + std::to_string(m_run);
@@ -523,8 +527,9 @@ bool elastic::step(rank_work& work) {
     for (job_event e; m_queue->next(e); moved = true) {
         handle(work, std::move(e));
     }
-    const bool wants =
-        work.hungry(); // before share(): an idle worker may have left a join and disowned a branch
+    // Before share(): an idle worker may have left a join and disowned a branch, which must not be fetched
+    // unseen.
+    const bool wants = work.hungry();
     moved |= share(work);
     while (m_unfetched < most_unfetched && work.available() != 0) {
         std::vector<parcel> one = work.take_oldest(1);
@@ -581,7 +586,7 @@ void elastic::handle(rank_work& work, job_event&& e) {
             p.ticket = m_last_visit;
             ++m_stats.thefts;
             ++m_stats.tasks_in;
-            if (m_has_end || m_unwanted.contains(task)) {
+            if (m_has_end || m_unwanted.contains(task) || m_disowned.contains(task)) {
                 work.drop(guest, m_last_visit); // start() ends it
             }
             work.start(std::move(p));

@@ -111,6 +111,7 @@ private:
     rank_work* m_work = nullptr;
     std::uint64_t m_version = 0;              // of the news: bounds and drops
     std::set<task_name> m_unwanted;           // drops that this process has heard of
+    std::set<task_name> m_disowned;           // worker: its own drops, of which it may not have heard yet
     std::uint64_t m_report = 0;               // worker: a job with news that has not ended; 0: none
     std::vector<local_work::finished> m_held; // results that wait for that
     std::vector<std::byte> m_end;
