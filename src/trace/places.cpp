@@ -210,21 +210,25 @@ std::size_t places::short_hash(const void* first, const void* last) noexcept {
     return static_cast<std::size_t>(std::uint64_t{both} * 0x9e3779b97f4a7c15U >> 40);
 }
 
-/// The place of the stack if it is one of those found last, else 0. Not instrumented, as follow().
-PILFER_NO_SANITIZE places::number places::recall(frame from, std::uintptr_t end) const noexcept {
-    const auto pc_at = [from](std::uintptr_t depth) {
-        return *reinterpret_cast<const void* const*>(from.sp + depth - sizeof(void*));
-    };
+namespace {
+/// The word below `sp` that may be a return address. Not instrumented, as follow().
+PILFER_NO_SANITIZE const void* pc_below(std::uintptr_t sp) noexcept {
+    return *reinterpret_cast<const void* const*>(sp - sizeof(void*));
+}
+} // namespace
+
+/// The place of the stack if it is one of those found last, else 0.
+places::number places::recall(frame from, std::uintptr_t end) const noexcept {
     const std::uintptr_t depth = m_depths[short_hash(from.pc, nullptr) % m_depths.size()];
     if (depth == 0 || from.sp + depth > end) {
         return 0;
     }
-    const recent_stack& r = m_recent[short_hash(from.pc, pc_at(depth)) % m_recent.size()];
+    const recent_stack& r = m_recent[short_hash(from.pc, pc_below(from.sp + depth)) % m_recent.size()];
     if (r.frames[0].pc != from.pc || r.depth != depth) {
         return 0;
     }
     for (unsigned i = 1; i < r.count; ++i) {
-        if (pc_at(r.frames[i].sp) != r.frames[i].pc) {
+        if (pc_below(from.sp + r.frames[i].sp) != r.frames[i].pc) {
             return 0;
         }
     }
