@@ -412,7 +412,8 @@ void recorder::end_wait(const task* t) noexcept {
         return;
     }
     guarded([&, wait = at->second] {
-        const std::uint64_t ns = ns_of(os::ticks() - wait.since);
+        const std::uint64_t now = os::ticks(); // of another CPU, whose counter may be behind
+        const std::uint64_t ns = now > wait.since ? ns_of(now - wait.since) : 0;
         m_waits[{wait.place, wait.why}].add({1, ns, ns});
     });
     m_open_waits.erase(at);
