@@ -22,10 +22,17 @@ namespace {
 report_file::report_file(std::string name, std::FILE* otherwise)
     : m_name(std::move(name)), m_otherwise(otherwise) {
     if (!m_name.empty()) {
+        m_is_new = ::access(m_name.c_str(), F_OK) != 0;
         m_file.reset(std::fopen(m_name.c_str(), "abe"));
         if (m_file == nullptr) {
             fail(m_name);
         }
+    }
+}
+
+report_file::~report_file() {
+    if (m_file != nullptr && m_is_new) {
+        (void)::unlink(m_name.c_str());
     }
 }
 
@@ -35,6 +42,10 @@ void report_file::write(std::string const& text) {
         (void)::ftruncate(::fileno(out), 0); // a pipe or a device has nothing to cut
     }
     if (std::fwrite(text.data(), 1, text.size(), out) != text.size() || std::fflush(out) != 0) {
+        fail(m_name);
+    }
+    if (m_file != nullptr &&
+        std::fclose(m_file.release()) != 0) { // some file systems report a full disk here
         fail(m_name);
     }
 }

@@ -12,7 +12,11 @@ public:
     /// Opens `name`, so that a file which cannot be written is reported before the program runs. Its former
     /// content stays until write(). Empty: the report goes to `otherwise`. Throws std::system_error.
     report_file(std::string name, std::FILE* otherwise);
-    /// Throws std::system_error.
+    report_file(report_file const&) = delete;
+    report_file& operator=(report_file const&) = delete;
+    /// Removes a file that was not there before, if there is no report.
+    ~report_file();
+    /// Once. Throws std::system_error.
     void write(std::string const& text);
 
 private:
@@ -22,6 +26,7 @@ private:
 
     std::string m_name;
     std::FILE* m_otherwise;
+    bool m_is_new = false;
     std::unique_ptr<std::FILE, closer> m_file;
 };
 

@@ -162,6 +162,9 @@ TEST_F(profile_command, replaces_the_former_report_and_keeps_it_if_there_is_none
     EXPECT_EQ(report.text(), std::string(1'000'000, 'x'));
     EXPECT_EQ(profile("--json -o " + report.path(), profiled() + "fib").code, 0);
     EXPECT_EQ(nlohmann::json::parse(report.text()).at("exit"), 0);
+    std::filesystem::remove(report.path());
+    EXPECT_EQ(profile("-o " + report.path(), "true").code, 1);
+    EXPECT_FALSE(std::filesystem::exists(report.path()));
 }
 
 constexpr const char* ten_constants =
