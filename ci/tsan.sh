@@ -8,7 +8,7 @@ source "$(dirname "$0")/lib.sh"
 # Of libpilfer-tbb all but the algorithms of libstdc++, which ci/long runs.
 export PILFER_CMAKE_ARGS="${PILFER_CMAKE_ARGS:-} -DPILFER_INSTALL=OFF -DPILFER_TBB=ON $(no_examples) \
     $(rooms_but bad_input check docs explore profile study tools)"
-[[ -n ${PILFER_TEST_SCALE:-} ]] || PILFER_CMAKE_ARGS+=" -DPILFER_TEST_PAR=OFF"
+PILFER_CMAKE_ARGS+=" -DPILFER_TEST_PAR=$([[ -n ${PILFER_TEST_SCALE:-} ]] && echo ON || echo OFF)"
 export TSAN_OPTIONS="atexit_sleep_ms=200 ${TSAN_OPTIONS:-}"
 for preset in "${@:-clang-tsan}"; do
     whole_leg "$preset" -LE '^(consume|headers|names)$'

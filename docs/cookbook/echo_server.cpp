@@ -46,10 +46,11 @@ int main() {
             const io::accepted next = io::accept(listener);
             if (!next.error) {
                 connections.fork([fd = next.fd] { serve(fd); });
-            } else if (next.error == std::errc::operation_canceled) {
-                break; // the listener was closed
+            } else if (next.error == std::errc::too_many_files_open ||
+                       next.error == std::errc::too_many_files_open_in_system) {
+                pilfer::sleep_for(100ms); // a connection may end meanwhile
             } else {
-                pilfer::sleep_for(100ms); // such as too many open files
+                break; // such as: the listener was closed
             }
         }
         connections.sync();

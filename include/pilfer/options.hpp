@@ -97,7 +97,8 @@ struct options {
     /// debug.dump_signal.
     bool only_workers = false;
     /// Outside threads that may work for the pool at once, at most 64: see pool::attach(). Each one costs a
-    /// look in each search. Only with resume::anywhere. They just block with debug.profile and one_lock.
+    /// look in each search. Only with resume::anywhere, or with one_lock. They just block with debug.profile
+    /// and one_lock.
     unsigned attachable = 0;
     /// Which CPU each worker stays on. Cost if not off: some milliseconds per pool.
     pinning pin = pinning::automatic;

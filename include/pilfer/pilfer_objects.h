@@ -11,8 +11,8 @@ extern "C" {
 /* An object is a handle of a pointer of the caller's, `value`. The data that it refers to is touched inside
  * calls only. A called function gets this pointer, and the `arg` of its call. A task that has to wait
  * suspends, any other thread blocks. If such a function calls the same object, that call returns
- * PILFER_EUSAGE. In a read of a shared object that another reader has joined, it may wait for ever instead.
- * Times are in nanoseconds. */
+ * PILFER_EUSAGE. In a read of a shared object that another reader has joined this is not noticed: the call
+ * may succeed, or wait for ever. Times are in nanoseconds. */
 
 /* ---- an object and its lock ---- */
 

@@ -26,8 +26,9 @@ class synchronized;
 /// f returns a value, no reference. If f throws, the call throws that exception, and the object stays as f
 /// left it. The function may wait, spawn, and call other objects: the lock stays held. call_all() takes
 /// several objects in one order, so that no two callers wait for each other. If f itself calls the same
-/// object, that call throws usage_error. In a read() that another reader has joined, it may wait for ever
-/// instead. If a child that f waits for calls the object, both wait for ever.
+/// object, that call throws usage_error, also in a branch of a join that runs on f's stack. In a read() that
+/// another reader has joined this is not noticed: the call may succeed, or wait for ever. If a child that f
+/// waits for calls the object, both wait for ever.
 ///
 /// Cost without contention: a mutex's lock and unlock, and two stores.
 template <class T, class Lock>
