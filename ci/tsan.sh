@@ -5,10 +5,9 @@ source "$(dirname "$0")/lib.sh"
 # a task here takes.
 # Not the rooms in which one thread reads text or counts, nor explore: one thread runs all tasks there, and
 # tests/consume/sanitized.sh has a program of it.
-# Of libpilfer-tbb all but the algorithms of libstdc++, which ci/long runs.
-export PILFER_CMAKE_ARGS="${PILFER_CMAKE_ARGS:-} -DPILFER_INSTALL=OFF -DPILFER_TBB=ON $(no_examples) \
+# Not libpilfer-tbb, whose tests ci/long has.
+export PILFER_CMAKE_ARGS="${PILFER_CMAKE_ARGS:-} -DPILFER_INSTALL=OFF $(no_examples) \
     $(rooms_but bad_input check docs explore profile study tools)"
-PILFER_CMAKE_ARGS+=" -DPILFER_TEST_PAR=$([[ -n ${PILFER_TEST_SCALE:-} ]] && echo ON || echo OFF)"
 export TSAN_OPTIONS="atexit_sleep_ms=200 ${TSAN_OPTIONS:-}"
 for preset in "${@:-clang-tsan}"; do
     whole_leg "$preset" -LE '^(consume|headers|names)$'

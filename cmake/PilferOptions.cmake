@@ -90,7 +90,6 @@ option(PILFER_VALGRIND "Run an example under Valgrind too, where it is installed
 option(PILFER_TEST_PCH "Compile the tests with precompiled headers: faster, and blind to a missing #include" OFF)
 
 option(PILFER_TEST_LONG "Build what only the tests faults, long_model, cluster.large_trees_on_8 and tbb.algorithms run" ON)
-option(PILFER_TEST_PAR "Build tbb.algorithms, the tests of std::execution::par" ON)
 option(PILFER_TEST_WHOLE "One test for each program of tests instead of one for each case: far fewer processes" OFF)
 option(PILFER_TEST_TOGETHER "Compile tests of a room together, up to four files in a program: faster, and fewer programs" OFF)
 set(PILFER_BENCH_KERNELS "" CACHE STRING "Kernels of bench/ to build, separated by commas; empty: all of them")

@@ -341,20 +341,22 @@ TEST(tbb_containers, hash_maps_vectors_and_queues) {
 }
 
 TEST(tbb_graphs, a_node_with_priority_runs_before_the_others) {
-    const tbb::global_control one(tbb::global_control::max_allowed_parallelism, 1);
+    tbb::task_arena alone(1); // no worker has a slot
     for (const bool is_first : {false, true}) {
-        tbb::flow::graph graph;
-        std::string order;
-        using node = tbb::flow::continue_node<tbb::flow::continue_msg>;
-        node source(graph, [](auto&) {});
-        node low(graph, [&](auto&) { order += "low "; });
-        node high(
-            graph, [&](auto&) { order += "high "; }, tbb::flow::node_priority_t(1));
-        tbb::flow::make_edge(source, is_first ? high : low);
-        tbb::flow::make_edge(source, is_first ? low : high);
-        source.try_put(tbb::flow::continue_msg());
-        graph.wait_for_all();
-        EXPECT_EQ(order, "high low ");
+        alone.execute([is_first] {
+            tbb::flow::graph graph;
+            std::string order;
+            using node = tbb::flow::continue_node<tbb::flow::continue_msg>;
+            node source(graph, [](auto&) {});
+            node low(graph, [&](auto&) { order += "low "; });
+            node high(
+                graph, [&](auto&) { order += "high "; }, tbb::flow::node_priority_t(1));
+            tbb::flow::make_edge(source, is_first ? high : low);
+            tbb::flow::make_edge(source, is_first ? low : high);
+            source.try_put(tbb::flow::continue_msg());
+            graph.wait_for_all();
+            EXPECT_EQ(order, "high low ");
+        });
     }
 }
 

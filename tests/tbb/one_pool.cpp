@@ -377,28 +377,30 @@ TEST(tbb_own_pool, a_branch_of_pilfer_goes_on_while_a_job_waits_for_its_parent) 
     std::atomic<bool> job_is_done{false};
     of_branch.lock();
     first.enqueue([&] {
-        const tbb::mutex::scoped_lock held(of_parent);
-        pilfer::join(
-            [&] {
-                while (step != 1) { // until the other worker has taken the branch
-                    pilfer::join([] {}, [] {});
-                }
-                while (step != 2) {
-                    std::this_thread::yield();
-                }
-            },
-            [&] {
-                step = 1;
-                const tbb::mutex::scoped_lock inside(of_branch);
-                step = 2;
-            });
+        {
+            const tbb::mutex::scoped_lock held(of_parent);
+            pilfer::join(
+                [&] {
+                    while (step != 1) { // until the other worker has taken the branch
+                        pilfer::join([] {}, [] {});
+                    }
+                    while (step != 2) {
+                        std::this_thread::yield();
+                    }
+                },
+                [&] {
+                    step = 1;
+                    const tbb::mutex::scoped_lock inside(of_branch);
+                    step = 2;
+                });
+        }
         parent_is_done = true;
     });
     while (step != 1) {
         std::this_thread::yield();
     }
     second.enqueue([&] {
-        const tbb::mutex::scoped_lock held(of_parent);
+        { const tbb::mutex::scoped_lock held(of_parent); }
         job_is_done = true;
     });
     // Time for the job to begin to wait. If it is late, the test shows less.
@@ -418,20 +420,22 @@ TEST(tbb_own_pool, a_body_of_pilfer_returns_while_a_job_waits_for_it) {
     std::atomic<bool> body_is_done{false};
     std::atomic<bool> job_is_done{false};
     first.enqueue([&] {
-        const tbb::mutex::scoped_lock held(of_body);
-        pilfer::scope children(pilfer::resume::own_thread);
-        children.spawn([&] {
-            while (!has_moved) { // until the other worker has taken the rest
-                pilfer::join([] {}, [] {});
+        {
+            const tbb::mutex::scoped_lock held(of_body);
+            pilfer::scope children(pilfer::resume::own_thread);
+            children.spawn([&] {
+                while (!has_moved) { // until the other worker has taken the rest
+                    pilfer::join([] {}, [] {});
+                }
+            });
+            has_moved = true;
+            while (!job_begins) {
+                std::this_thread::yield();
             }
-        });
-        has_moved = true;
-        while (!job_begins) {
-            std::this_thread::yield();
+            // Time for the job to begin to wait. If it is late, the test shows less.
+            std::this_thread::sleep_for(std::chrono::milliseconds(50));
+            children.sync();
         }
-        // Time for the job to begin to wait. If it is late, the test shows less.
-        std::this_thread::sleep_for(std::chrono::milliseconds(50));
-        children.sync();
         body_is_done = true;
     });
     while (!has_moved) {
@@ -439,7 +443,7 @@ TEST(tbb_own_pool, a_body_of_pilfer_returns_while_a_job_waits_for_it) {
     }
     second.enqueue([&] {
         job_begins = true;
-        const tbb::mutex::scoped_lock held(of_body);
+        { const tbb::mutex::scoped_lock held(of_body); }
         job_is_done = true;
     });
     EXPECT_TRUE(comes([&] { return body_is_done && job_is_done; }));
