@@ -21,8 +21,8 @@ namespace tbb::detail::r1 {
 using short_lock = pilfer::detail::raw_lock<pilfer::detail::std_atom, pilfer::detail::futex_park, 60>;
 using guard = std::lock_guard<short_lock>;
 
-/// One sleep of one stack. No cancellation of pilfer ends it. The sleeper may destroy the object after its
-/// sleep and the last call of wake(), of which only the first one counts.
+/// One sleep of one stack. No cancellation of pilfer ends it. Only the first call of wake() counts. The
+/// sleeper may destroy the object after its sleep and the last such call.
 class nap {
 public:
     /// The task of a pool suspends, any other thread blocks.

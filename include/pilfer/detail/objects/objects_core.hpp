@@ -65,7 +65,7 @@ public:
         m_inside.store(nullptr, rlx);
         m_lock.release();
     }
-    /// Names the caller as the one inside, in place of an earlier reader. Returns it for leave_shared().
+    /// Names the caller as the one inside, instead of an earlier reader. Returns it for leave_shared().
     [[nodiscard]] activation* enter_shared() {
         activation* const self = outside();
         m_lock.lock_shared();

@@ -9,8 +9,8 @@ namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
-/// What ends a range, unless it is std::unreachable_sentinel. A serial search may do without an end, because
-/// it reads nothing after its result. A parallel one does.
+/// The end of a range that has one: any sentinel but std::unreachable_sentinel. A serial search may do
+/// without an end, because it reads nothing after its result. A parallel one does.
 template <class S, class I>
 concept reachable_end = std::sentinel_for<S, I> && !std::same_as<S, std::unreachable_sentinel_t>;
 
