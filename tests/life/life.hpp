@@ -26,6 +26,21 @@ inline long fib(int n) {
     return std::get<0>(both) + std::get<1>(both);
 }
 
+/// Numbers the first check that fails: a child reports it by its exit code.
+class checks {
+public:
+    void that(bool holds) {
+        ++m_checked;
+        if (!holds && m_failed == 0) {
+            m_failed = m_checked;
+        }
+    }
+    [[nodiscard]] int first_failed() const { return m_failed; }
+
+private:
+    int m_checked = 0;
+    int m_failed = 0;
+};
 /// ThreadSanitizer ends a process that forks while it has threads and then starts one.
 #if defined(PILFER_TSAN) || defined(__SANITIZE_THREAD__)
 inline constexpr bool children_may_have_threads = false;
