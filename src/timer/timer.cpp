@@ -278,8 +278,10 @@ void timed_task::arm_again(worker* w, std::uint64_t word) noexcept {
     m_due = next_on_grid(m_due, m_period, now());
     retain(); // once it is armed it may run and end elsewhere
     auto& here = static_cast<scheduler&>(*w);
-    // Without a stack for others, this run may be on top of a frame that runs for long.
-    arm(here, m_clock, m_due, here.switching.has_context() ? told::soon : told::at_once);
+    // A run on top of another frame returns to that frame, which may run for long, and not to the scheduler.
+    const activation* const run = w->current.load(rlx);
+    const bool is_alone = run->ctx != nullptr && run == &run->ctx->self;
+    arm(here, m_clock, m_due, is_alone ? told::soon : told::at_once);
     settle_arming(word);
     release();
 }

@@ -100,7 +100,7 @@ bool scheduler::step() noexcept {
     if (m_team.expects()) [[unlikely]] {
         m_team.watch().serve(*this, turn == fairness_mask);
     }
-    if (!m_prompts.empty() && run_prompt()) [[unlikely]] {
+    if (!m_prompts.empty() && run_prompts()) [[unlikely]] {
         return true;
     }
     // Before each source that could win at every look. A frame that has yielded loses this one look.
@@ -204,19 +204,20 @@ bool scheduler::run_own() noexcept {
     return true;
 }
 
-/// Runs the task of a deadline that has come.
-bool scheduler::run_prompt() noexcept {
-    auto* const n = m_prompts.pop();
-    if (n == nullptr) {
-        return false;
+/// Runs the tasks of deadlines that have come. None is left: no other thread looks there, and this one may
+/// retire next, or be a guest that leaves.
+bool scheduler::run_prompts() noexcept {
+    bool any = false;
+    while (auto* const n = m_prompts.pop()) {
+        auto* const s = static_cast<submission*>(n);
+        if (switching.has_context()) {
+            start_submission(*s, priority::high);
+            any = true;
+        } else {
+            m_team.queue_counted(s, priority::high);
+        }
     }
-    auto* const s = static_cast<submission*>(n);
-    if (!switching.has_context()) {
-        m_team.queue_counted(s, priority::high);
-        return false;
-    }
-    start_submission(*s, priority::high);
-    return true;
+    return any;
 }
 
 bool scheduler::run_submission(priority lowest) noexcept {

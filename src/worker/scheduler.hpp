@@ -154,7 +154,7 @@ public:
 
 private:
     [[nodiscard]] bool run_own() noexcept;
-    [[nodiscard]] bool run_prompt() noexcept;
+    [[nodiscard]] bool run_prompts() noexcept;
     void start_submission(submission& s, priority level) noexcept;
     [[nodiscard]] bool resume_here() noexcept;
     void resume_found(submission_queue<std_atom>::node* n, trace::what how) noexcept;
@@ -164,7 +164,7 @@ private:
     team& m_team;
     detail::backend& m_backend; // the pool's
     submission_queue<std_atom> m_inbox;
-    submission_queue<std_atom> m_prompts; // of this thread
+    submission_queue<std_atom> m_prompts; // of this thread; empty between two looks for work
     std::atomic<bool> m_there{true};      // pool.V2
     /// Tasks run by the scheduler: every 64th look starts elsewhere.
     own_word<std::uint64_t> m_ends{PILFER_CHAOS_START(std::uint64_t)};
