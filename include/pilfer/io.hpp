@@ -76,8 +76,8 @@ struct transferred {
 
 /// As read(2): what is there, at most `bytes`; 0 without an error: end of file.
 [[nodiscard]] PILFER_API transferred read(int fd, void* to, std::size_t bytes, deadline until = {}) noexcept;
-/// All of it, unless there is an error: then `bytes` were written. On a worker no SIGPIPE ends the program;
-/// the error is broken_pipe.
+/// All of it, unless there is an error: then `bytes` were written. In a task no SIGPIPE ends the program; the
+/// error is broken_pipe.
 [[nodiscard]] PILFER_API transferred write(int fd, const void* from, std::size_t bytes,
                                            deadline until = {}) noexcept;
 

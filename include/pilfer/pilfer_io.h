@@ -54,7 +54,7 @@ PILFER_C_API int pilfer_io_wait_writable(int fd, uint64_t ns);
 /* Reads at most `bytes` bytes; *got is their number. 0 without an error: end of file, or `bytes` was 0. */
 PILFER_C_API int pilfer_io_read(int fd, void* to, size_t bytes, uint64_t ns, size_t* got);
 /* Writes all of it, unless there is an error. *written, unless it is NULL, gets the number of written bytes
- * in both cases. On a worker no SIGPIPE ends the program: the code is PILFER_EERRNO - EPIPE. */
+ * in both cases. In a task no SIGPIPE ends the program: the code is PILFER_EERRNO - EPIPE. */
 PILFER_C_API int pilfer_io_write(int fd, const void* from, size_t bytes, uint64_t ns, size_t* written);
 /* The next connection of a listening socket. *fd does not block, and exec closes it; -1 on an error. */
 PILFER_C_API int pilfer_io_accept(int listener, uint64_t ns, int* fd);

@@ -117,8 +117,9 @@ public:
 
     /// While the result lives, the calling thread works for this pool when it would block without a time
     /// limit. Such a wait may last longer by the task that the thread is inside. Without a free seat
-    /// (options.attachable) the thread blocks as usual.
-    /// Throws usage_error if options.attachable is 0, from a task, and on a thread that is attached already.
+    /// (options.attachable) the thread blocks as usual. It keeps its signal mask: handlers may run on the
+    /// stack of a task (options.stack_size). Throws usage_error if options.attachable is 0, from a task, and
+    /// on a thread that is attached already.
     [[nodiscard]] attachment attach();
     /// The calling thread works for this pool until done() is true: for a main loop. The thread calls done()
     /// between two tasks, before it sleeps, and after notify(). done() should neither wait nor take long.

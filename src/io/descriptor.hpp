@@ -17,6 +17,8 @@ using descriptors = descriptor_waits<std_atom, futex_park, os::poller>;
 [[nodiscard]] inline int slot_of(readiness& io, int fd, descriptors::slot*& s) noexcept {
     s = io.waits.slot_if_made(fd);
     if (s == nullptr) {
+        // io::close() holds the same lock: either it finds the slot, or this thread finds `fd` closed.
+        const registry::all_pools lock;
         // The number decides how much memory is made: an invalid number must not.
         if (!os::is_open(fd)) {
             return EBADF;

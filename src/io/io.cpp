@@ -112,6 +112,13 @@ constexpr detail::wait_kind writable_kind{"a descriptor to be writable",
     return bytes > 1 && PILFER_TEST_IO_FAULT("a short transfer") ? 1 : bytes;
 }
 
+/// A guest has the signal mask of its program; a worker blocks SIGPIPE.
+[[nodiscard]] std::int64_t write_once(int fd, const void* from, std::size_t bytes) noexcept {
+    detail::worker* const w = detail::this_worker();
+    return w != nullptr && detail::scheduler::of(w).guest != nullptr ? os::write_some_quietly(fd, from, bytes)
+                                                                     : os::write_some(fd, from, bytes);
+}
+
 /// Repeats `call` while it would block or was interrupted, unless the wait fails. Returns its result, or
 /// -errno.
 template <class Call>
@@ -187,7 +194,7 @@ transferred write(int fd, const void* from, std::size_t bytes, deadline until) n
     const auto* at = static_cast<const std::byte*>(from);
     do {
         const std::int64_t n = insist(fd, os::can_write, until.when(), [&]() noexcept {
-            return os::write_some(fd, at, chosen_bytes(bytes - t.bytes));
+            return write_once(fd, at, chosen_bytes(bytes - t.bytes));
         });
         if (n < 0) {
             t.error = error_of(static_cast<int>(-n));

@@ -6,6 +6,7 @@
 #include <pilfer/detail/base/ticks.hpp>
 #include <pilfer/detail/base/time.hpp>
 
+#include "base/once.hpp"
 #include "platform/os.hpp"
 #include "platform/ticks.hpp"
 
@@ -98,8 +99,9 @@ std::uint64_t piece_ticks() noexcept {
         return 4'000;
     }
 #endif
-    static const std::uint64_t ticks = static_cast<std::uint64_t>(4'000 * os::measured_tick_rate()) + 1;
-    return ticks;
+    static constinit os::asked_once ticks;
+    return ticks.get(
+        []() noexcept { return static_cast<std::uint64_t>(4'000 * os::measured_tick_rate()) + 1; });
 }
 
 } // namespace detail

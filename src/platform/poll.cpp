@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -42,9 +43,10 @@ constexpr std::uint64_t tag_of_notifier = UINT64_MAX;
         const timespec limit = as_timespec(ns);
         const long found =
             syscall(SYS_epoll_pwait2, set, events, n, ns == no_limit ? nullptr : &limit, nullptr, 0);
-        if (found >= 0 || errno != ENOSYS) {
+        if (found >= 0 || errno == EINTR) {
             return static_cast<int>(found);
         }
+        // Not only ENOSYS: a container's filter that does not know the call may say EPERM.
         missing.store(true, std::memory_order_relaxed);
     }
 #endif
@@ -169,6 +171,24 @@ PILFER_NOINLINE std::int64_t read_some(int fd, void* to, std::size_t bytes) noex
 PILFER_NOINLINE std::int64_t write_some(int fd, const void* from, std::size_t bytes) noexcept {
     const ssize_t n = ::write(fd, from, bytes);
     return n >= 0 ? n : -errno;
+}
+
+PILFER_NOINLINE std::int64_t write_some_quietly(int fd, const void* from, std::size_t bytes) noexcept {
+    sigset_t pipe{};
+    sigset_t pending{};
+    sigset_t before{};
+    sigemptyset(&pipe);
+    sigaddset(&pipe, SIGPIPE);
+    sigpending(&pending);
+    pthread_sigmask(SIG_BLOCK, &pipe, &before);
+    const std::int64_t n = write_some(fd, from, bytes);
+    if (n == -EPIPE && sigismember(&pending, SIGPIPE) == 0) {
+        const timespec at_once{};
+        while (sigtimedwait(&pipe, nullptr, &at_once) < 0 && errno == EINTR) {
+        }
+    }
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    return n;
 }
 
 PILFER_NOINLINE int accept_one(int fd) noexcept {

@@ -65,6 +65,8 @@ private:
 // because a frame that moves to another thread must not keep the address of errno.
 [[nodiscard]] std::int64_t read_some(int fd, void* to, std::size_t bytes) noexcept;
 [[nodiscard]] std::int64_t write_some(int fd, const void* from, std::size_t bytes) noexcept;
+/// For threads that do not block SIGPIPE: no such signal comes of this call.
+[[nodiscard]] std::int64_t write_some_quietly(int fd, const void* from, std::size_t bytes) noexcept;
 /// The new descriptor does not block and is closed by exec.
 [[nodiscard]] int accept_one(int fd) noexcept;
 [[nodiscard]] int connect_to(int fd, const sockaddr* to, unsigned bytes) noexcept;

@@ -33,6 +33,7 @@ void in_child() noexcept {
             t.at(i).deque.forget_threads();
         }
         t.records.forget_holder();
+        t.blocks.forget_holder();
         t.backend().forget_threads();
     } else {
         forget_children();

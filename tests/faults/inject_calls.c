@@ -208,8 +208,13 @@ EXPORT long syscall(long number, ...) {
     }
 #endif
 #if defined(SYS_epoll_pwait2)
-    if (number == SYS_epoll_pwait2 && injected(kind_epoll_eintr, CALLER)) {
-        return failed(EINTR);
+    if (number == SYS_epoll_pwait2) {
+        if (injected(kind_epoll_pwait2, CALLER)) {
+            return failed(EPERM);
+        }
+        if (injected(kind_epoll_eintr, CALLER)) {
+            return failed(EINTR);
+        }
     }
 #endif
     if (number == SYS_membarrier && a[0] == MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED &&

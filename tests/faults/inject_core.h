@@ -49,6 +49,7 @@ enum kind {
     kind_setspecific,
     kind_attr_affinity,
     kind_futex_waitv,
+    kind_epoll_pwait2,
     kind_setpriority,
     kinds
 };

@@ -46,6 +46,7 @@ const char* const kind_names[kinds] = {"pthread_create",
                                        "setspecific",
                                        "attr_affinity",
                                        "futex_waitv",
+                                       "epoll_pwait2",
                                        "setpriority"};
 
 enum form { once, onward, every, sometimes };

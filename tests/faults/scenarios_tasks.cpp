@@ -305,14 +305,21 @@ void descriptors() {
         }
     } const closed{ends};
     std::uint64_t heard = 0;
+    const auto say = [&] {
+        nap();
+        const harness_code own;
+        expect(write(ends[1], "x", 1) == 1, "a full pipe");
+    };
     p->run([&] {
         for (int i = 0; i < 20; ++i) {
+            std::jthread outside;
             pilfer::scope s;
-            s.fork([&] {
-                nap();
+            if (i % 5 == 4) { // all workers sleep
                 const harness_code own;
-                expect(write(ends[1], "x", 1) == 1, "a full pipe");
-            });
+                outside = std::jthread(say);
+            } else {
+                s.fork(say);
+            }
             if (const std::error_code error = pilfer::io::wait_readable(ends[0])) {
                 expect(error == std::errc::too_many_files_open || error == std::errc::no_space_on_device ||
                            error == std::errc::too_many_files_open_in_system ||

@@ -20,6 +20,7 @@
 #include "io/support.hpp"
 #include "support/child.hpp"
 #include "support/harness.hpp"
+#include "support/process.hpp"
 
 namespace {
 
@@ -542,6 +543,40 @@ TEST_P(attached_thread_over_workers, many_threads_come_and_go) {
     }
     pool.shutdown();
     EXPECT_EQ(slept, 4 * n);
+}
+
+/// Workers block SIGPIPE, an attached thread does not.
+TEST_F(attached_thread, a_task_on_it_gets_no_sigpipe) {
+    const auto r = in_child([] {
+        pilfer::pool pool(seats(1, 1));
+        const pilfer::attachment here = pool.attach();
+        busy workers(pool);
+        io_tests::ends e;
+        e.close(0);
+        const auto written = pool.run([&] { return pilfer::io::write(e.out(), "x", 1); });
+        sigset_t pending{};
+        sigpending(&pending);
+        const bool left = sigismember(&pending, SIGPIPE) != 0;
+        return written.error == std::errc::broken_pipe && !left ? 0 : 1;
+    });
+    EXPECT_TRUE(r.exited_with(0)) << r;
+    const auto raised = in_child([] { // one that was pending before stays
+        sigset_t pipe{};
+        sigemptyset(&pipe);
+        sigaddset(&pipe, SIGPIPE);
+        pthread_sigmask(SIG_BLOCK, &pipe, nullptr);
+        raise(SIGPIPE);
+        pilfer::pool pool(seats(1, 1));
+        const pilfer::attachment here = pool.attach();
+        busy workers(pool);
+        io_tests::ends e;
+        e.close(0);
+        (void)pool.run([&] { return pilfer::io::write(e.out(), "x", 1); });
+        sigset_t pending{};
+        sigpending(&pending);
+        return sigismember(&pending, SIGPIPE) != 0 ? 0 : 1;
+    });
+    EXPECT_TRUE(raised.exited_with(0)) << raised;
 }
 
 TEST_F(attached_thread, bad_input) {
