@@ -150,7 +150,7 @@ private:
         mutable bool received = false;
         ~putting_back() {
             if (received) {
-                delete &got;
+                delete std::addressof(got);
             } else {
                 core.put_back(got);
             }

@@ -90,8 +90,8 @@ PILFER_C_API int pilfer_options_on_start(pilfer_options* options, void (*f)(unsi
 /* As pilfer_options_on_start(), after the last task of a worker. */
 PILFER_C_API int pilfer_options_on_stop(pilfer_options* options, void (*f)(unsigned worker, void* arg),
                                         void* arg);
-/* The reason why the last call with these options failed, with the name of the option and its range; "" if
- * none failed. Valid until the next such call. */
+/* Why pilfer_options_set, pilfer_options_get or pilfer_pool_new failed with these options the last time, with
+ * the name of the option and its range; "" if none failed. Valid until the next such call. */
 PILFER_C_API const char* pilfer_options_error(const pilfer_options* options);
 
 /* ---- pools ---- */

@@ -125,7 +125,7 @@ public:
         const all_of_them all(*this);
         for (instance* i = all.first; i != nullptr;
              i = i == all.last ? nullptr : static_cast<instance*>(i->newer)) {
-            f(i->value);
+            std::invoke(f, i->value);
         }
     }
     /// Returns op(...op(op(a, b), c)..., z): a copy of the first instance combined with all others, which
@@ -141,7 +141,7 @@ public:
         T sum(all.first->value);
         for (instance* i = all.first; i != all.last;) {
             i = static_cast<instance*>(i->newer);
-            sum = op(std::move(sum), std::as_const(i->value));
+            sum = std::invoke(op, std::move(sum), std::as_const(i->value));
         }
         return sum;
     }

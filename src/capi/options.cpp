@@ -196,30 +196,33 @@ int pilfer_options_set(pilfer_options* options, const char* name, const char* va
     if (options == nullptr || name == nullptr || value == nullptr) {
         return PILFER_EINVAL;
     }
-    return pilfer::capi::guarded([&] {
-        try {
+    const int code = pilfer::capi::guarded(
+        [&] {
             pilfer::options changed = options->values;
             set(changed, name, value);
             options->values = changed;
-        } catch (const std::invalid_argument& e) {
-            options->error = e.what();
-            say_option(options->error);
-            throw;
-        }
-    });
+        },
+        &options->error);
+    if (code != 0) {
+        say_option(options->error);
+    }
+    return code;
 }
 
 int pilfer_options_get(const pilfer_options* options, const char* name, char* text, size_t size) {
     if (options == nullptr || name == nullptr || text == nullptr) {
         return PILFER_EINVAL;
     }
-    return pilfer::capi::guarded([&] {
-        const std::string value = row_of(name).get(options->values);
-        if (value.size() >= size) {
-            throw std::invalid_argument("pilfer: too few bytes for the value of an option");
-        }
-        std::memcpy(text, value.c_str(), value.size() + 1);
-    });
+    return pilfer::capi::guarded(
+        [&] {
+            const std::string value = row_of(name).get(options->values);
+            if (value.size() >= size) {
+                throw std::invalid_argument("pilfer: too few bytes for the value of options." +
+                                            std::string(name));
+            }
+            std::memcpy(text, value.c_str(), value.size() + 1);
+        },
+        &options->error);
 }
 
 int pilfer_options_on_start(pilfer_options* options, void (*f)(unsigned, void*), void* arg) {

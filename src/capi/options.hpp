@@ -8,5 +8,5 @@
 
 struct pilfer_options {
     pilfer::options values;
-    std::string error;
+    mutable std::string error; ///< for pilfer_options_error()
 };

@@ -1,6 +1,7 @@
 // The tasks of a loop team, and the phases that they run.
 #include <pilfer/detail/parallel/loop_team.hpp>
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "pool/pool_core.hpp"
@@ -99,7 +100,7 @@ void loop_team_core::run(slice_function f, void* job, std::uint64_t count) {
         return;
     }
     m_running = true;
-    std::uint64_t phase = m_gate.begin_run(count, calls{f, job});
+    std::uint64_t phase = m_gate.begin_run(std::min(count, most_phases), calls{f, job});
     open();
     seat* s = &take_seat();
     bool opened = true;

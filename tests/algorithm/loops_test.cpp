@@ -228,6 +228,35 @@ TEST_P(algorithm_loops, index_spaces_of_two_and_three_dimensions) {
     }
 }
 
+/// Its constant call gives another type, so only the other one is that of std.
+struct two_calls {
+    int offset;
+    int operator()(int x) { return x + offset; }
+    double operator()(int x) const { return x + 0.5; }
+};
+
+TEST_P(algorithm_loops, the_call_that_is_not_constant_is_chosen) {
+    pilfer::pool pool(with_workers());
+    std::vector<double> out(3);
+    pool.run([&] { pilfer::transform(std::vector{1, 2, 3}, out.begin(), two_calls{10}); });
+    EXPECT_EQ(out, (std::vector<double>{11, 12, 13}));
+}
+
+TEST_P(algorithm_loops, members_are_functions) {
+    struct item {
+        int calls = 0;
+        void call() { ++calls; }
+    };
+    pilfer::pool pool(with_workers());
+    std::vector<item> v(100);
+    pool.run([&] {
+        pilfer::for_each(v, &item::call);
+        pilfer::for_each(v.begin(), v.end(), &item::call);
+        pilfer::loop_team().for_each(v.begin(), v.end(), &item::call);
+    });
+    EXPECT_EQ(std::count_if(v.begin(), v.end(), [](const item& i) { return i.calls == 3; }), 100);
+}
+
 TEST_P(algorithm_loops, views_and_sentinels) {
     pilfer::pool pool(with_workers());
     std::vector<int> out(1000);

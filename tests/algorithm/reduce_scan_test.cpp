@@ -267,6 +267,21 @@ TEST(algorithm_scan_values, elements_are_converted_to_the_type_of_the_sums) {
     EXPECT_GT(pilfer::reduce(v, 0.0F, std::identity{}, add, pilfer::grain{4}), 29.0F);
 }
 
+TEST(algorithm_scan_values, sums_of_narrow_types_warn_of_no_conversion) {
+    const watchdog limit{patience};
+    const std::vector<short> v(100, 3);
+    std::vector<short> out(v.size());
+    EXPECT_EQ(pilfer::reduce(v, short{1}), 301);
+    EXPECT_EQ(pilfer::reduce(v, short{1}, std::identity{}, std::plus<>(), pilfer::grain{4}), 301);
+    EXPECT_EQ(pilfer::reduce(
+                  0, 100, static_cast<signed char>(1), [](int) { return 1; }, std::plus<>()),
+              101);
+    pilfer::inclusive_scan(v, out.begin());
+    EXPECT_EQ(out.back(), 300);
+    pilfer::exclusive_scan(v, out.begin(), short{0});
+    EXPECT_EQ(out.back(), 297);
+}
+
 PILFER_OVER_WORKERS(algorithm_reduce);
 PILFER_OVER_WORKERS(algorithm_scan);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <functional>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <stdexcept>
@@ -160,6 +161,17 @@ TEST_P(algorithm_group, a_bin_out_of_range_is_an_error) {
         v[4321] = -1;
         EXPECT_THROW((void)pilfer::histogram(v, 3), std::out_of_range);
         EXPECT_THROW((void)pilfer::histogram(v, 0), std::out_of_range);
+        for (const double wrong : {1e300, 0x1p64, std::numeric_limits<double>::infinity(), -0.5,
+                                   std::numeric_limits<double>::quiet_NaN(), 3.0}) {
+            EXPECT_THROW((void)pilfer::histogram(std::vector<double>(9, wrong), 3), std::out_of_range)
+                << wrong;
+        }
+        EXPECT_EQ(pilfer::histogram(std::vector<double>{0.0, 0.9, 2.5}, 3),
+                  (std::vector<std::uint64_t>{2, 0, 1}));
+        __extension__ using wide = unsigned __int128;
+        EXPECT_THROW((void)pilfer::histogram(std::vector<wide>{wide{1} << 64}, 3), std::out_of_range);
+        EXPECT_EQ(pilfer::histogram(std::vector<bool>{true, false, true}, 2),
+                  (std::vector<std::uint64_t>{1, 2}));
     });
 }
 

@@ -121,7 +121,9 @@ TEST_F(c_misuse, bad_input_option_texts) {
     }
     std::array<char, 4> text{};
     EXPECT_EQ(pilfer_options_get(o.handle(), "resume", text.data(), text.size()), PILFER_EINVAL);
+    EXPECT_NE(o.error().find("options.resume"), std::string::npos) << o.error();
     EXPECT_EQ(pilfer_options_get(o.handle(), "no", text.data(), text.size()), PILFER_EINVAL);
+    EXPECT_NE(o.error().find("\"no\""), std::string::npos) << o.error();
 }
 
 TEST_F(c_misuse, bad_input_arguments) {

@@ -23,6 +23,15 @@ struct give {
     number operator()() const { return {value}; }
     void operator&() const = delete;
 };
+struct twice {
+    number operator()(const number& n) const { return {2 * n.value}; }
+};
+struct add {
+    number operator()(const number& a, const number& b) const { return {a.value + b.value}; }
+};
+struct positive {
+    bool operator()(const number& n) const { return n.value > 0; }
+};
 struct set_event {
     pilfer::event* done;
     void operator()() const { done->set(); }
@@ -113,6 +122,22 @@ TEST_P(join_adl, timers_and_subscriptions) {
     while (!linked.over()) {
         std::this_thread::yield();
     }
+}
+
+TEST_P(join_adl, followers_channels_and_objects) {
+    pilfer::pool pool(with_workers());
+    pool.run([] {
+        auto doubled = pilfer::async(greedy::give{6}).then(greedy::twice{});
+        EXPECT_EQ(doubled.get().value, 12);
+        pilfer::channel<greedy::number> c(2);
+        EXPECT_TRUE(c.send({3}));
+        EXPECT_EQ(c.receive()->value, 3);
+        pilfer::synchronized<greedy::number> a(greedy::number{1});
+        pilfer::synchronized<greedy::number> b(greedy::number{2});
+        EXPECT_EQ(pilfer::call_all(greedy::add{}, a, b).value, 3);
+        pilfer::monitor<greedy::number> m(greedy::number{5});
+        EXPECT_EQ(m.call_when(greedy::positive{}, greedy::twice{}).value, 10);
+    });
 }
 
 TEST_P(join_adl, scope) {

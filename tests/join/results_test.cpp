@@ -71,6 +71,26 @@ TEST_P(join_results, references_stay_references) {
     EXPECT_EQ(two, 20);
 }
 
+TEST_P(join_results, constant_results) {
+    pilfer::pool pool(with_workers());
+    const auto name = []() -> const std::string { return "a text that is too long for the object"; };
+    const auto only_moved = []() -> const std::unique_ptr<int> { return std::make_unique<int>(3); };
+    EXPECT_EQ(pool.run(name), name());
+    EXPECT_EQ(*pool.run(only_moved), 3);
+    pool.run([&] {
+        const auto both = pilfer::join(name, only_moved);
+        EXPECT_EQ(std::get<0>(both), name());
+        EXPECT_EQ(*std::get<1>(both), 3);
+        EXPECT_EQ(pilfer::async(name).get(), name());
+        EXPECT_EQ(*pilfer::async(only_moved).take(), 3);
+        EXPECT_EQ(pilfer::async(name).then([](const std::string& s) -> const std::string { return s; }).get(),
+                  name());
+        pilfer::monitor<int> m(1);
+        EXPECT_EQ(m.call_when([](int) { return true; }, [&](int&) -> const std::string { return name(); }),
+                  name());
+    });
+}
+
 TEST_P(join_results, functions_with_state_are_not_copied) {
     struct counting {
         int calls = 0;

@@ -28,6 +28,21 @@ class worker_local_over_workers : public over_workers {};
 PILFER_OVER_WORKERS(worker_local_over_workers);
 class worker_local_values : public guarded {};
 
+TEST_F(worker_local_values, members_are_functions) {
+    struct counter {
+        int count = 0;
+        void add_one() { ++count; }
+        [[nodiscard]] counter and_of(const counter& other) const { return {count + other.count}; }
+    };
+    worker_local<counter> all;
+    {
+        const auto one = all.lease();
+        const auto two = all.lease();
+    }
+    all.for_each(&counter::add_one);
+    EXPECT_EQ(all.combine(&counter::and_of).count, 2);
+}
+
 /// Says so when two uses have it at once.
 struct exclusive {
     std::uint64_t uses = 0; // plain: ThreadSanitizer watches it, too

@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <optional>
+#include <stdexcept>
 #include <vector>
 
 #include "support/harness.hpp"
@@ -12,7 +14,7 @@
 
 namespace greedy {
 
-/// A random-access iterator whose only associated namespace of interest is this one.
+/// A random-access iterator whose only associated namespace of interest is this one. It is checked.
 class cursor {
 public:
     using value_type = int;
@@ -47,11 +49,22 @@ public:
     friend cursor operator+(cursor c, difference_type n) { return cursor(c.m_at + n); }
     friend cursor operator+(difference_type n, cursor c) { return cursor(c.m_at + n); }
     friend cursor operator-(cursor c, difference_type n) { return cursor(c.m_at - n); }
-    friend difference_type operator-(cursor a, cursor b) { return a.m_at - b.m_at; }
+    friend difference_type operator-(cursor a, cursor b) {
+        if (a.m_range != b.m_range) {
+            throw std::out_of_range("iterators of two ranges");
+        }
+        return a.m_at - b.m_at;
+    }
+    [[nodiscard]] cursor of_another_range(difference_type n) const {
+        cursor c = *this + n;
+        c.m_range = m_range + 1;
+        return c;
+    }
     friend auto operator<=>(cursor, cursor) = default;
 
 private:
     int* m_at = nullptr;
+    int m_range = 0;
 };
 
 // More specialised than the library's templates, so that these would win even where the greedy ones lose.
@@ -67,6 +80,18 @@ T serial_tree(cursor, std::uint64_t, Map&, Combine&) = delete;
 
 struct triple {
     void operator()(int& v) const { v *= 3; }
+};
+struct triple_part {
+    void operator()(std::uint64_t, cursor first, cursor last) const {
+        for (; first != last; ++first) {
+            *first *= 3;
+        }
+    }
+};
+/// Counts down to 0.
+struct down {
+    int* left;
+    std::optional<int> operator()() const { return *left > 0 ? std::optional(--*left) : std::nullopt; }
 };
 struct widen {
     std::int64_t operator()(int v) const { return v; }
@@ -97,6 +122,32 @@ TEST_P(loop_adl, for_each_over_user_iterators) {
     }
 }
 
+TEST_P(loop_adl, loop_team_over_user_iterators) {
+    pilfer::pool pool(with_workers());
+    std::vector<int> values(1000, 1);
+    const greedy::cursor first(values.data());
+    pool.run([&] {
+        pilfer::loop_team team;
+        team.for_each(first, first + 1000, greedy::triple{});
+        team.phases(2, first, first + 1000, greedy::triple_part{});
+    });
+    for (const int v : values) {
+        ASSERT_EQ(v, 27);
+    }
+}
+
+TEST_P(loop_adl, pipeline) {
+    pilfer::pool pool(with_workers());
+    std::atomic<int> count{0};
+    pool.run([&] {
+        int left = 10;
+        pilfer::pipeline(4, pilfer::serial_in_order(greedy::down{&left}),
+                         pilfer::parallel_stage(greedy::widen{}),
+                         pilfer::serial_out_of_order(greedy::count_one{&count}));
+    });
+    EXPECT_EQ(count, 10);
+}
+
 TEST_P(loop_adl, for_each_over_integers) {
     pilfer::pool pool(with_workers());
     std::atomic<int> count{0};
@@ -112,6 +163,23 @@ TEST_P(loop_adl, reduce) {
         return pilfer::reduce(first, first + 20'000, std::int64_t{5}, greedy::widen{}, greedy::add{});
     });
     EXPECT_EQ(sum, 40'005);
+}
+
+TEST_P(loop_adl, an_exception_of_an_iterator_reaches_the_caller) {
+    pilfer::pool pool(with_workers());
+    std::vector<int> values(2000, 1);
+    const greedy::cursor first(values.data());
+    const greedy::cursor wrong = first.of_another_range(2000);
+    EXPECT_THROW(pool.run([&] { pilfer::for_each(first, wrong, greedy::triple{}); }), std::out_of_range);
+    EXPECT_THROW((void)pool.run([&] {
+        return pilfer::reduce(first, wrong, std::int64_t{5}, greedy::widen{}, greedy::add{});
+    }),
+                 std::out_of_range);
+    EXPECT_THROW(pool.run([&] {
+        pilfer::loop_team team;
+        team.for_each(first, wrong, greedy::triple{});
+    }),
+                 std::out_of_range);
 }
 
 PILFER_OVER_WORKERS(loop_adl);

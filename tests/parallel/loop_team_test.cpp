@@ -36,6 +36,25 @@ TEST_P(loop_team, every_element_once) {
     });
 }
 
+TEST_P(loop_team, runs_phases_until_a_body_throws) {
+    pilfer::pool pool(with_workers());
+    pool.run([&] {
+        pilfer::loop_team team;
+        for (const std::uint64_t times : {std::uint64_t{1} << 48, (std::uint64_t{1} << 48) + 1, UINT64_MAX}) {
+            std::atomic<std::uint64_t> last{0};
+            EXPECT_THROW(team.phases(times, 0U, 100U,
+                                     [&](std::uint64_t phase, unsigned, unsigned) {
+                                         last = phase;
+                                         if (phase == 5) {
+                                             throw std::runtime_error("enough");
+                                         }
+                                     }),
+                         std::runtime_error);
+            EXPECT_EQ(last, 5U);
+        }
+    });
+}
+
 TEST_P(loop_team, chunks_cover_ranges_of_iterators) {
     pilfer::pool pool(with_workers());
     pool.run([&] {

@@ -7,6 +7,10 @@ namespace greedy {
 template <class...>
 inline constexpr bool never = false;
 
+/// Taken for each type with an argument of this namespace, such as `future<greedy::number>`.
+template <class T>
+void operator&(T&&) = delete;
+
 #define PILFER_TEST_GREEDY(name)                                                                             \
     template <class... T>                                                                                    \
     auto name(T&&...) {                                                                                      \

@@ -16,6 +16,7 @@ namespace pilfer {
 inline namespace v0 {
 
 /// Counts how often bin(element) gives each number of [0, bins). Throws std::out_of_range for another number.
+/// A fraction counts as the whole number below it, but a negative one is refused.
 ///
 /// Every part that another worker takes has a table of its own, which is added to the one before it. Cost:
 /// the tables are cleared and added, so that `bins` should be small beside the number of elements.

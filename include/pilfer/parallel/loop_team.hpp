@@ -3,6 +3,7 @@
 
 #include <concepts>
 #include <cstdint>
+#include <memory>
 #include <utility>
 
 #include <pilfer/detail/parallel/loop_team.hpp>
@@ -78,7 +79,7 @@ public:
         if (!(first < last)) {
             return;
         }
-        loops all{first, detail::range_size(first, last), m_core.slices(), &body};
+        loops all{first, detail::range_size(first, last), m_core.slices(), std::addressof(body)};
         m_core.run(
             [](void* j, std::uint64_t phase, std::uint64_t i) {
                 const loops& one = *static_cast<const loops*>(j);

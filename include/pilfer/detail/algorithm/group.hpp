@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <limits>
 #include <stdexcept>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -15,6 +16,20 @@ namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
+/// The bin of a number, or one that is not below `bins`.
+template <class Number>
+[[nodiscard]] PILFER_ALWAYS_INLINE std::size_t bin_of(Number&& x, std::size_t bins) {
+    using number = std::remove_cvref_t<Number>;
+    // A conversion of these to std::size_t may lose a part of the value, or be undefined.
+    constexpr bool is_wide = std::is_floating_point_v<number> ||
+                             (sizeof(number) > sizeof(std::size_t) && !std::is_class_v<number>);
+    if constexpr (is_wide) {
+        return x >= number(0) && x < static_cast<number>(bins) ? static_cast<std::size_t>(x) : bins;
+    } else {
+        return static_cast<std::size_t>(std::forward<Number>(x));
+    }
+}
+
 template <class I, class S, class Bin>
 [[nodiscard]] std::vector<std::uint64_t> histogram_of(I first, S last, std::size_t bins, Bin& bin, grain g) {
     using table = std::vector<std::uint64_t>;
@@ -23,7 +38,7 @@ template <class I, class S, class Bin>
         [&](table& counts, std::uint64_t b, std::uint64_t e) {
             close_call<Bin, std::iter_reference_t<I>> call = bin;
             const auto add = [&call, out = counts.data(), end = bins](const I& it) {
-                const auto index = static_cast<std::size_t>(std::invoke(call, *it));
+                const std::size_t index = detail::bin_of(std::invoke(call, *it), end);
                 if (index >= end) [[unlikely]] {
                     PILFER_THROW(std::out_of_range("pilfer::histogram: bin"));
                 }

@@ -17,8 +17,9 @@ namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
+/// The type of a result that is kept: a value is not constant, so that it can be moved out.
 template <class T>
-using regular_t = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
+using regular_t = std::conditional_t<std::is_void_v<T>, std::monostate, std::remove_cv_t<T>>;
 
 /// The result type of a call without arguments. It is not std::invoke_result, which instantiates a dozen more
 /// classes for each function.

@@ -272,7 +272,7 @@ class following_task final : public future_state<typename followed<T, How, F>::t
 public:
     template <class G>
     following_task(future_state<T>& source, G&& g)
-        : future_state<result>(future_source::follower, 2), m_source(&source), m_place(*this),
+        : future_state<result>(future_source::follower, 2), m_source(std::addressof(source)), m_place(*this),
           m_function(std::forward<G>(g)) {
         source.retain();
 #if defined(PILFER_RACE)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 
 #include <pilfer/detail/base/platform.hpp>
 
@@ -28,7 +29,8 @@ PILFER_API void leave_all(const synchronized_part* parts, std::size_t n) noexcep
 struct synchronized_access {
     template <class T, class Lock>
     [[nodiscard]] static synchronized_part part(synchronized<T, Lock>& object) noexcept {
-        return {&object, [](void* p) { static_cast<synchronized<T, Lock>*>(p)->m_lock.enter(); },
+        return {std::addressof(object),
+                [](void* p) { static_cast<synchronized<T, Lock>*>(p)->m_lock.enter(); },
                 [](void* p) noexcept { static_cast<synchronized<T, Lock>*>(p)->m_lock.leave(); }};
     }
     template <class T, class Lock>

@@ -14,6 +14,7 @@ namespace detail {
 /// Phases are counted modulo 2^48: one every 100 ns, without a pause, for ten months. The upper 48 bits of a
 /// word hold a phase.
 inline constexpr unsigned phase_shift = 16;
+inline constexpr std::uint64_t most_phases = (std::uint64_t{1} << (64 - phase_shift)) - 1;
 inline constexpr std::uint64_t one_phase = std::uint64_t{1} << phase_shift;
 [[nodiscard]] constexpr std::uint64_t phase_of(std::uint64_t word) noexcept { return word >> phase_shift; }
 [[nodiscard]] constexpr std::uint64_t phase_after(std::uint64_t phase) noexcept {

@@ -109,7 +109,8 @@ struct stage_chain<At, Held, S, Rest...> {
         }
     }
     static void fill(stage_entry* entries, S& s, Rest&... rest) noexcept {
-        *entries = {S::order, &s, &stage_chain::call, is_last ? nullptr : &stage_chain::destroy};
+        *entries = {S::order, std::addressof(s), &stage_chain::call,
+                    is_last ? nullptr : &stage_chain::destroy};
         if constexpr (!is_last) {
             next::fill(entries + 1, rest...);
         }
@@ -143,7 +144,7 @@ struct source_link {
         std::destroy_at(std::launder(static_cast<made*>(made_here)));
     }
     static void fill(stage_entry* entries, S& s, Rest&... rest) noexcept {
-        *entries = {S::order, &s, &source_link::call, &source_link::destroy};
+        *entries = {S::order, std::addressof(s), &source_link::call, &source_link::destroy};
         next::fill(entries + 1, rest...);
     }
 };

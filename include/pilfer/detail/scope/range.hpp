@@ -3,6 +3,7 @@
 
 #include <concepts>
 #include <cstdint>
+#include <functional>
 #include <iterator>
 #include <type_traits>
 #include <utility>
@@ -36,7 +37,7 @@ namespace detail {
 }
 
 template <class I>
-[[nodiscard]] inline std::uint64_t range_size(I first, I last) noexcept {
+[[nodiscard]] inline std::uint64_t range_size(I first, I last) noexcept(std::integral<I>) {
     if constexpr (std::integral<I>) {
         // Also right for the full range of the type: the difference is taken modulo 2^64.
         return static_cast<std::uint64_t>(last) - static_cast<std::uint64_t>(first);
@@ -45,7 +46,7 @@ template <class I>
     }
 }
 template <class I>
-[[nodiscard]] inline I advanced(I first, std::uint64_t by) noexcept {
+[[nodiscard]] inline I advanced(I first, std::uint64_t by) noexcept(std::integral<I>) {
     if constexpr (std::integral<I>) {
         return static_cast<I>(static_cast<std::uint64_t>(first) + by);
     } else {
@@ -130,10 +131,18 @@ private:
 /// copy: its captures stay in registers. The captures of a shared closure are read again after every store
 /// that might have changed them.
 template <class F, class... Arguments>
-using kept_close =
-    std::conditional_t<std::is_trivially_copyable_v<F> && std::is_trivially_copy_constructible_v<F> &&
-                           sizeof(F) <= line_bytes && std::is_invocable_v<const F&, Arguments...>,
-                       const F, F&>;
+inline constexpr bool is_copied_close = [] {
+    if constexpr (std::is_trivially_copyable_v<F> && std::is_trivially_copy_constructible_v<F> &&
+                  sizeof(F) <= line_bytes && std::is_invocable_v<const F&, Arguments...>) {
+        // Another type shows a second operator(), which is no const one.
+        return std::is_same_v<std::invoke_result_t<const F&, Arguments...>,
+                              std::invoke_result_t<F&, Arguments...>>;
+    } else {
+        return false;
+    }
+}();
+template <class F, class... Arguments>
+using kept_close = std::conditional_t<is_copied_close<F, Arguments...>, const F, F&>;
 
 #if defined(PILFER_RACE)
 /// As race::of_program() for one element. `at` is a value, because a frame of the library would be read for a
@@ -152,7 +161,7 @@ PILFER_NOINLINE void run_piece(I first, I stop, Body& body) {
 #if defined(PILFER_RACE)
         detail::call_at<void>(close, first);
 #else
-        close(detail::element(first));
+        std::invoke(close, detail::element(first));
 #endif
     }
 }
