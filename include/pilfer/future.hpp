@@ -153,6 +153,7 @@ private:
 template <class F>
 auto pool::async(F&& f) -> future<std::invoke_result_t<std::decay_t<F>&>> {
     using result = std::invoke_result_t<std::decay_t<F>&>;
+    detail::refuse_coroutines<std::decay_t<F>>();
     auto* task = new detail::async_task<std::decay_t<F>>(std::forward<F>(f));
     future<result> handle(task);
     task->start(*m_core);
@@ -168,6 +169,7 @@ auto pool::async(const task_options& o, F&& f) -> future<std::invoke_result_t<st
 template <class F>
 auto async(F&& f) -> future<std::invoke_result_t<std::decay_t<F>&>> {
     using result = std::invoke_result_t<std::decay_t<F>&>;
+    detail::refuse_coroutines<std::decay_t<F>>();
     detail::worker* w = detail::this_worker();
     detail::pool_core& pool =
         w != nullptr ? *w->pool : detail::common_core(); // throws before there is a task

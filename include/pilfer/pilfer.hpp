@@ -2,6 +2,10 @@
 // and the headers for tests, the cluster and other libraries.
 #pragma once
 
+#if __cplusplus < 202002L
+#error "pilfer needs -std=c++20"
+#endif
+
 #include <pilfer/attachment.hpp>
 #include <pilfer/barrier.hpp>
 #include <pilfer/blocking.hpp>

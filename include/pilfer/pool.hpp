@@ -84,6 +84,7 @@ public:
     /// goes to options.on_error. Throws pool_closed, queue_full, std::bad_alloc. One allocation.
     template <class F>
     void submit(F&& f) {
+        detail::refuse_coroutines<std::decay_t<F>>();
         auto task = std::make_unique<detail::detached_function<std::decay_t<F>>>(std::forward<F>(f));
         task->start(*m_core);
         (void)task.release(); // NOLINT(bugprone-unused-return-value): it ends itself, and may have already
@@ -91,6 +92,7 @@ public:
     /// submit(f) with options. Throws what submit(f) throws, and std::invalid_argument.
     template <class F>
     void submit(const task_options& o, F&& f) {
+        detail::refuse_coroutines<std::decay_t<F>>();
         detail::check(o);
         detail::with_name(o, std::forward<F>(f), [&](auto&& function) {
             using task_type = detail::detached_function<std::decay_t<decltype(function)>>;

@@ -73,7 +73,8 @@ private:
             if (++members == 1) {
                 put("%s", "a cycle of tasks or threads that wait for each other's mutexes:");
             }
-            put(" %p waits for the mutex %p, held by %p;", w.who, w.object, w.wanted->load(detail::rlx));
+            put("%s %p waits for the mutex %p, held by %p", members == 1 ? "" : ";", w.who, w.object,
+                w.wanted->load(detail::rlx));
         }
         [[gnu::format(printf, 2, 3)]] void put(const char* format, ...) noexcept {
             std::va_list arguments;

@@ -51,6 +51,19 @@ foreach(page IN LISTS guides ITEMS "${PROJECT_SOURCE_DIR}/docs/quick-start.md")
     add_test(NAME docs.guide_${name} COMMAND guide_${name})
     set_tests_properties(docs.guide_${name} PROPERTIES LABELS docs TIMEOUT ${PILFER_TEST_TIMEOUT})
 endforeach()
+set(page "${PROJECT_SOURCE_DIR}/docs/c-interface.md")
+set(source "${CMAKE_CURRENT_BINARY_DIR}/c-interface.c")
+add_custom_command(
+    OUTPUT "${source}"
+    COMMAND Python3::Interpreter "${CMAKE_CURRENT_SOURCE_DIR}/extract.py" "${page}" "${source}"
+    DEPENDS extract.py "${page}"
+    VERBATIM)
+add_executable(docs_c_interface "${source}")
+set_target_properties(docs_c_interface PROPERTIES C_STANDARD 11 C_EXTENSIONS OFF)
+target_compile_options(docs_c_interface PRIVATE -Wall -Wextra -Werror)
+target_link_libraries(docs_c_interface PRIVATE pilfer::pilfer)
+add_test(NAME docs.c_interface COMMAND docs_c_interface)
+set_tests_properties(docs.c_interface PROPERTIES LABELS docs TIMEOUT ${PILFER_TEST_TIMEOUT} PASS_REGULAR_EXPRESSION "^fib.22. = 17711\n$")
 if(TARGET guide_adapters)
     target_link_libraries(guide_adapters PRIVATE pilfer_adapter_asio pilfer_adapter_eigen)
     foreach(header IN ITEMS pilfer/adapters/eigen.hpp unsupported/Eigen/CXX11/Tensor pilfer/adapters/asio.hpp

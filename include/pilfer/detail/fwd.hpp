@@ -17,6 +17,11 @@ class subscription;
 
 namespace detail {
 
+template <class T>
+inline constexpr bool is_coroutine = false;
+template <class T>
+inline constexpr bool is_coroutine<task<T>> = true;
+
 class event_reaction;
 class event_resumption;
 struct attached_thread;

@@ -1,6 +1,8 @@
 // for_each: a loop whose range is halved only when another worker wants work.
 #pragma once
 
+#include <concepts>
+
 #include <pilfer/detail/scope/range.hpp>
 #include <pilfer/parallel/position.hpp>
 #include <pilfer/pool.hpp>
@@ -36,6 +38,10 @@ void for_each(I first, I last, Body body) {
         pool::common().run(whole);
     }
 }
+
+/// Bounds of two types: write for_each(std::size_t{0}, v.size(), body).
+template <std::integral I, std::integral J, class Body>
+requires(!std::same_as<I, J>) void for_each(I first, J last, Body body) = delete; // two types
 
 } // namespace v0
 } // namespace pilfer

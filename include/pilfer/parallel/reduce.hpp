@@ -1,6 +1,7 @@
 // reduce: map every element and combine the results in index order, grouped the same way on every schedule.
 #pragma once
 
+#include <concepts>
 #include <functional>
 #include <iterator>
 #include <type_traits>
@@ -35,6 +36,11 @@ requires(!std::is_same_v<Combine, grain>) [[nodiscard]] T
         });
     });
 }
+
+/// Bounds of two types: write reduce(std::size_t{0}, v.size(), init, map, combine).
+template <std::integral I, std::integral J, class T, class Map, class Combine>
+requires(!std::same_as<I, J>) T reduce(I first, J last, T init, Map map, Combine combine, grain g = {})
+= delete; // two types
 
 } // namespace v0
 } // namespace pilfer

@@ -12,6 +12,7 @@
 #include <pilfer/detail/base/errors.hpp>
 #include <pilfer/detail/base/platform.hpp>
 #include <pilfer/detail/base/sanitizer.hpp>
+#include <pilfer/detail/fwd.hpp>
 
 namespace pilfer {
 inline namespace v0 {
@@ -28,6 +29,14 @@ using called_t = decltype(std::declval<F&>()());
 
 template <class F>
 using result_t = regular_t<called_t<F>>;
+
+/// For a function whose result nobody looks at.
+template <class F>
+constexpr void refuse_coroutines() noexcept {
+    static_assert(!is_coroutine<std::remove_cvref_t<called_t<F>>>,
+                  "pilfer: a task<T> does not run by being returned: give it to a pool, as in "
+                  "pool.submit(work()), or await it");
+}
 
 /// Calls f; void gives std::monostate.
 template <class F>

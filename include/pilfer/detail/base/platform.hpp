@@ -1,6 +1,10 @@
 // Compiler and instruction-set seams. Nothing here knows about scheduling.
 #pragma once
 
+#if __cplusplus < 202002L
+#error "pilfer needs -std=c++20"
+#endif
+
 #include <cstddef>
 
 #include <pilfer/detail/base/which_sanitizer.h>

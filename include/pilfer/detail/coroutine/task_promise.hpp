@@ -37,6 +37,8 @@ public:
     [[nodiscard]] at_end final_suspend() const noexcept { return {}; }
     template <class A>
     [[nodiscard]] decltype(auto) await_transform(A&& a) const {
+        static_assert(!std::is_lvalue_reference_v<A> || !is_coroutine<std::remove_cvref_t<A>>,
+                      "pilfer: a task is awaited once: co_await std::move(t), or a temporary");
         if constexpr (is_own_awaitable<std::remove_cvref_t<A>>) {
             return static_cast<A&&>(a);
         } else {

@@ -15,6 +15,7 @@ namespace detail {
 template <class F>
 auto async_in(pool_core& p, const task_options& o, F&& f) -> future<std::invoke_result_t<std::decay_t<F>&>> {
     using result = std::invoke_result_t<std::decay_t<F>&>;
+    detail::refuse_coroutines<std::decay_t<F>>();
     check(o);
     return with_name(o, std::forward<F>(f), [&](auto&& function) {
         auto* task =

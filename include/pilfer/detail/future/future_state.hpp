@@ -249,18 +249,24 @@ enum class follows { value, handle };
 
 template <class T, follows How, class F>
 struct followed {
+    static_assert(std::is_invocable_v<F&, future<T>>,
+                  "pilfer::future::continue_with: the function takes the future itself, a future<T>");
     using type = std::invoke_result_t<F&, future<T>>;
 };
 template <class T, class F>
 struct followed<T, follows::value, F> {
+    static_assert(std::is_invocable_v<F&, const T&>,
+                  "pilfer::future::then: the function takes the result, as T or const T&");
     using type = std::invoke_result_t<F&, const T&>;
 };
 template <class T, class F>
 struct followed<T&, follows::value, F> {
+    static_assert(std::is_invocable_v<F&, T&>, "pilfer::future::then: the function takes the result, a T&");
     using type = std::invoke_result_t<F&, T&>;
 };
 template <class F>
 struct followed<void, follows::value, F> {
+    static_assert(std::is_invocable_v<F&>, "pilfer::future::then: the function takes no argument");
     using type = std::invoke_result_t<F&>;
 };
 

@@ -135,6 +135,10 @@ struct graph_call;
 template <class F, class... A>
 struct graph_call<F, std::tuple<const value_vertex<A>*...>> {
     using inputs = std::tuple<const value_vertex<A>*...>;
+    static_assert(
+        std::is_invocable_v<F&, const A&...>,
+        "pilfer::graph: a task takes the values of its inputs in their order, each as T or const T&; "
+        "an input without a value gives none");
     using result = std::invoke_result_t<F&, const A&...>;
 
     static result plain(F& f, const inputs& in) {

@@ -155,7 +155,10 @@ private:
 /// from outside.
 template <class F, class T>
 struct call_result {
-    static_assert(std::is_invocable_v<F&, T&>, "a call takes a reference to the object");
+    static_assert(std::is_const_v<T> || std::is_invocable_v<F&, T&>,
+                  "a call takes a reference to the object");
+    static_assert(!std::is_const_v<T> || std::is_invocable_v<F&, T&>,
+                  "a read() takes a constant reference to the object");
     using type = std::invoke_result_t<F&, T&>;
     static_assert(!std::is_reference_v<type>,
                   "a call returns a value: a reference would leave what the object's lock guards");

@@ -44,6 +44,7 @@ public:
     /// The function as it is, or for `pilfer race` as a strand of this scope.
     template <class F>
     [[nodiscard]] PILFER_ALWAYS_INLINE decltype(auto) announced(F&& f) {
+        detail::refuse_coroutines<std::decay_t<F>>();
 #if defined(PILFER_RACE)
         return race::announced<std::decay_t<F>>(m_block, std::forward<F>(f));
 #else

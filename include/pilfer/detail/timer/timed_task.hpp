@@ -110,6 +110,7 @@ private:
 /// Starts a timer and returns its handle. `Handle`: timer, which is incomplete here.
 template <class F, class Handle = timer>
 [[nodiscard]] Handle start_timer(pool_core& p, F&& f, instant first, instant period) {
+    detail::refuse_coroutines<std::decay_t<F>>();
     auto* task = new timed_function<std::decay_t<F>>(std::forward<F>(f));
     Handle handle(task);
     task->start(p, first, period);
