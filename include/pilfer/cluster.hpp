@@ -181,7 +181,8 @@ private:
         using piece = detail::map_piece<F, Op, T>;
         const detail::cluster_run here(*m_core, detail::entry_of<piece>());
         const typename piece::functions functions{f, op};
-        const detail::set_while<const typename piece::functions> mine(piece::current, &functions);
+        const detail::set_while<const typename piece::functions> mine(piece::current,
+                                                                      std::addressof(functions));
         return run_root(here, piece{0, n, (n + pieces - 1) / pieces});
     }
     template <class T, class I, class F, class Op>
@@ -193,7 +194,8 @@ private:
         const detail::cluster_run here(*m_core, detail::entry_of<piece>());
         const typename piece::functions functions{f, op};
         detail::journal parts(rank() == 0, facts.parts());
-        const detail::set_while<const typename piece::functions> mine(piece::current, &functions);
+        const detail::set_while<const typename piece::functions> mine(piece::current,
+                                                                      std::addressof(functions));
         const detail::set_while<detail::journal> kept(detail::journal::current, &parts);
         return run_root(here, [&]() -> T {
             const auto saved = parts.open(path, facts, [](archive& in) { (void)in.take<T>(); });

@@ -123,11 +123,12 @@ public:
     /// stack of a task (options.stack_size). Throws usage_error if options.attachable is 0, from a task, and
     /// on a thread that is attached already.
     [[nodiscard]] attachment attach();
-    /// The calling thread works for this pool until done() is true: for a main loop. The thread calls done()
-    /// between two tasks, before it sleeps, and after notify(). done() should neither wait nor take long.
-    /// Returns early if the pool is shut down. Without a seat the thread runs no tasks and only asks. Then
-    /// each change that done() depends on should be followed by notify().
-    /// Throws what done() throws, usage_error from a task and without a free seat, and pool_forked.
+    /// The calling thread works for this pool until done() is true: for a main loop. As for attach(), it
+    /// keeps its signal mask. The thread calls done() between two tasks, before it sleeps, and after
+    /// notify(). done() should neither wait nor take long. Returns early if the pool is shut down. Without a
+    /// seat the thread runs no tasks and only asks. Then each change that done() depends on should be
+    /// followed by notify(). Throws what done() throws, usage_error from a task and without a free seat, and
+    /// pool_forked.
     template <class Done>
     void run_until(Done&& done) {
         detail::asks_until<std::remove_reference_t<Done>> asks{done, nullptr};

@@ -35,7 +35,7 @@ public:
     static constexpr std::size_t required_alignment = std::atomic_ref<T>::required_alignment;
 
     /// Refers to `object`, which must outlive this, and must have required_alignment.
-    explicit atomic_ref(T& object) noexcept : m_object(&object) {}
+    explicit atomic_ref(T& object) noexcept : m_object(std::addressof(object)) {}
     /// Refers to the same object.
     atomic_ref(const atomic_ref&) noexcept = default;
     atomic_ref& operator=(const atomic_ref&) = delete;

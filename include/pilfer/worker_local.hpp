@@ -32,7 +32,7 @@ public:
         : m_owner(other.m_owner), m_instance(std::exchange(other.m_instance, nullptr)) {}
     /// Ends this lease and takes over the lease of `other`.
     worker_lease& operator=(worker_lease&& other) noexcept {
-        if (this != &other) {
+        if (this != std::addressof(other)) {
             end();
             m_owner = other.m_owner;
             m_instance = std::exchange(other.m_instance, nullptr);

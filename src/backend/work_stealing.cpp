@@ -69,9 +69,10 @@ void run_in_place(scheduler& w, blocking_job& job) noexcept {
 }
 
 void work_stealing::run_blocking(scheduler& w, blocking_job& job) noexcept {
-    // A frame that gets no stack for other tasks helps none of them.
+    // A frame that gets no stack for other tasks helps none of them. In a child of fork() no thread would
+    // come.
     bool taken = false;
-    if (w.switching.has_context()) {
+    if (!m_team.is_forked_child() && w.switching.has_context()) {
         m_team.each_service([&](service& s) { taken = taken || s.take(job); });
     }
     if (!taken) {

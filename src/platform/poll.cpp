@@ -175,14 +175,15 @@ PILFER_NOINLINE std::int64_t write_some(int fd, const void* from, std::size_t by
 
 PILFER_NOINLINE std::int64_t write_some_quietly(int fd, const void* from, std::size_t bytes) noexcept {
     sigset_t pipe{};
-    sigset_t pending{};
     sigset_t before{};
     sigemptyset(&pipe);
     sigaddset(&pipe, SIGPIPE);
-    sigpending(&pending);
     pthread_sigmask(SIG_BLOCK, &pipe, &before);
     const std::int64_t n = write_some(fd, from, bytes);
-    if (n == -EPIPE && sigismember(&pending, SIGPIPE) == 0) {
+    if (sigismember(&before, SIGPIPE) != 0) { // the program blocks the signal: it stays pending
+        return n;
+    }
+    if (n == -EPIPE) {
         const timespec at_once{};
         while (sigtimedwait(&pipe, nullptr, &at_once) < 0 && errno == EINTR) {
         }

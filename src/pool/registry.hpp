@@ -65,8 +65,9 @@ void remove(pool_core& p) noexcept;
 /// ended. Also true for 0, which is no pool's number.
 [[nodiscard]] bool is_forked_child(std::uint64_t number) noexcept;
 
-/// Keeps all pools alive and listed. Acquired before a stack pool's mutex. A worker acquires it between tasks
-/// only to write a report.
+/// Keeps all pools alive and listed. Acquired before a stack pool's mutex and before the lists of
+/// descriptors. A worker acquires it between tasks only to write a report. A task acquires it to make the
+/// first slots for 64 descriptors in its pool, and waits meanwhile for a report that is being written.
 class all_pools {
 public:
     all_pools();

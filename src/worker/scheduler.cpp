@@ -204,20 +204,22 @@ bool scheduler::run_own() noexcept {
     return true;
 }
 
-/// Runs the tasks of deadlines that have come. None is left: no other thread looks there, and this one may
-/// retire next, or be a guest that leaves.
+/// Runs the tasks of deadlines that have come. No other thread looks there, and a callback may take long or
+/// wait for the next one. So all but the first are queued before, for any worker.
 bool scheduler::run_prompts() noexcept {
-    bool any = false;
-    while (auto* const n = m_prompts.pop()) {
-        auto* const s = static_cast<submission*>(n);
-        if (switching.has_context()) {
-            start_submission(*s, priority::high);
-            any = true;
-        } else {
-            m_team.queue_counted(s, priority::high);
-        }
+    auto* const first = static_cast<submission*>(m_prompts.pop());
+    unsigned others = 0;
+    for (; auto* const n = m_prompts.pop(); ++others) {
+        m_team.queue_counted(static_cast<submission*>(n), priority::high);
     }
-    return any;
+    if (!switching.has_context()) {
+        m_team.queue_counted(first, priority::high);
+        return false;
+    }
+    start_submission(*first, priority::high);
+    while (others-- != 0 && run_submission(priority::high)) {
+    }
+    return true;
 }
 
 bool scheduler::run_submission(priority lowest) noexcept {

@@ -164,7 +164,7 @@ private:
     team& m_team;
     detail::backend& m_backend; // the pool's
     submission_queue<std_atom> m_inbox;
-    submission_queue<std_atom> m_prompts; // of this thread; empty between two looks for work
+    submission_queue<std_atom> m_prompts; // of this thread
     std::atomic<bool> m_there{true};      // pool.V2
     /// Tasks run by the scheduler: every 64th look starts elsewhere.
     own_word<std::uint64_t> m_ends{PILFER_CHAOS_START(std::uint64_t)};

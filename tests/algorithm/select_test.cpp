@@ -168,6 +168,7 @@ TEST_P(algorithm_group, a_bin_out_of_range_is_an_error) {
         }
         EXPECT_EQ(pilfer::histogram(std::vector<double>{0.0, 0.9, 2.5}, 3),
                   (std::vector<std::uint64_t>{2, 0, 1}));
+        EXPECT_EQ(pilfer::histogram(std::vector<float>{0x1p24F}, (1U << 24) + 1).back(), 1U);
         __extension__ using wide = unsigned __int128;
         EXPECT_THROW((void)pilfer::histogram(std::vector<wide>{wide{1} << 64}, 3), std::out_of_range);
         EXPECT_EQ(pilfer::histogram(std::vector<bool>{true, false, true}, 2),

@@ -17,8 +17,8 @@ using namespace std::chrono_literals;
 
 class left_alarms : public guarded {};
 
-/// Two deadlines that one look at the alarms finds due. The first one calls `first` on the thread that fires.
-/// `computes` is set before.
+/// Two deadlines that one look at the alarms finds due. The first one calls first(scope of the second one) on
+/// the thread that fires. `computes` is set before.
 template <class First>
 void two_deadlines(std::atomic<bool>& computes, First first) {
     const auto due = std::chrono::steady_clock::now() + 10ms;
@@ -30,7 +30,7 @@ void two_deadlines(std::atomic<bool>& computes, First first) {
     a.spawn([&] {
         const pilfer::stop_on_cancel token;
         const std::stop_callback call(token.token(), [&] {
-            first();
+            first(b);
             a_is_over = true;
         });
         computes = true;
@@ -57,7 +57,7 @@ TEST_F(left_alarms, a_guest_leaves_between_two_deadlines) {
         std::atomic<bool> computes{false};
         std::atomic<bool> over{false};
         pool.submit([&] {
-            two_deadlines(computes, [&] { come.set(); });
+            two_deadlines(computes, [&](pilfer::scope&) { come.set(); });
             over = true;
         });
         while (!computes) { // on the worker
@@ -72,7 +72,20 @@ TEST_F(left_alarms, a_worker_retires_between_two_deadlines) {
     for (int round = 0; round < 12; ++round) {
         pilfer::pool pool(workers(2));
         std::atomic<bool> computes{false};
-        pool.run([&] { two_deadlines(computes, [&] { pool.resize(1); }); });
+        pool.run([&] { two_deadlines(computes, [&](pilfer::scope&) { pool.resize(1); }); });
+    }
+}
+
+TEST_F(left_alarms, a_callback_waits_for_the_next_deadline) {
+    pilfer::pool pool(workers(3));
+    for (int round = 0; round < 5; ++round) {
+        std::atomic<bool> computes{false};
+        pool.run([&] {
+            two_deadlines(computes, [&](pilfer::scope& second) {
+                while (!second.cancelled()) {
+                }
+            });
+        });
     }
 }
 

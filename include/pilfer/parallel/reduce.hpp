@@ -31,9 +31,8 @@ requires(!std::is_same_v<Combine, grain>) [[nodiscard]] T
     }
     return detail::in_loop([&](detail::common_report report) -> T {
         T all = detail::reduce_tree<T>(first, detail::range_size(first, last), map, combine, g, report);
-        return detail::as_part(report, [&]() -> T {
-            return static_cast<T>(std::invoke(combine, std::move(init), std::move(all)));
-        });
+        return detail::as_part(
+            report, [&]() -> T { return detail::combined<T>(combine, std::move(init), std::move(all)); });
     });
 }
 

@@ -21,10 +21,10 @@ template <class Number>
 [[nodiscard]] PILFER_ALWAYS_INLINE std::size_t bin_of(Number&& x, std::size_t bins) {
     using number = std::remove_cvref_t<Number>;
     // A conversion of these to std::size_t may lose a part of the value, or be undefined.
-    constexpr bool is_wide = std::is_floating_point_v<number> ||
-                             (sizeof(number) > sizeof(std::size_t) && !std::is_class_v<number>);
-    if constexpr (is_wide) {
-        return x >= number(0) && x < static_cast<number>(bins) ? static_cast<std::size_t>(x) : bins;
+    if constexpr (std::is_floating_point_v<number>) {
+        return x >= 0 && x < static_cast<number>(0x1p64) ? static_cast<std::size_t>(x) : bins;
+    } else if constexpr (sizeof(number) > sizeof(std::size_t) && !std::is_class_v<number>) {
+        return x >= 0 && x < static_cast<number>(bins) ? static_cast<std::size_t>(x) : bins;
     } else {
         return static_cast<std::size_t>(std::forward<Number>(x));
     }

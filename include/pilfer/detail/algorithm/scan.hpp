@@ -114,7 +114,7 @@ private:
         detail::as_part(m_report, [&] {
             for (std::uint64_t block = middle; block != last; ++block) {
                 std::optional<T>& sum = sums[block - middle];
-                T next = static_cast<T>(std::invoke(m_combine, std::as_const(prefix), std::as_const(*sum)));
+                T next = detail::combined<T>(m_combine, std::as_const(prefix), std::as_const(*sum));
                 sum.emplace(std::move(prefix));
                 prefix = std::move(next);
             }
@@ -155,21 +155,21 @@ private:
             T run = step(prefix, std::as_const(total), to, combine);
             for (++from, (void)++to; from != stop; ++from, (void)++to) {
                 const T value = T(std::invoke(map, *from));
-                total = static_cast<T>(std::invoke(combine, std::move(total), value));
+                total = detail::combined<T>(combine, std::move(total), value);
                 run = step(run, value, to, combine);
             }
-            prefix = static_cast<T>(std::invoke(combine, std::as_const(prefix), std::as_const(total)));
+            prefix = detail::combined<T>(combine, std::as_const(prefix), std::as_const(total));
         }
     }
     /// Writes one result and returns what comes before the next element.
     template <class Value, class Call>
     static PILFER_ALWAYS_INLINE T step(const T& run, Value&& value, O to, Call& combine) {
         if constexpr (Inclusive) {
-            T next = static_cast<T>(std::invoke(combine, run, std::forward<Value>(value)));
+            T next = detail::combined<T>(combine, run, std::forward<Value>(value));
             *to = next;
             return next;
         } else {
-            T next = static_cast<T>(std::invoke(combine, run, std::forward<Value>(value)));
+            T next = detail::combined<T>(combine, run, std::forward<Value>(value));
             *to = run;
             return next;
         }

@@ -175,7 +175,7 @@ template <class F, class T>
         std::invoke(f, object);
         return std::monostate{};
     } else {
-        return tried_t<F, T>(std::invoke(f, object));
+        return tried_t<F, T>(static_cast<regular_t<call_result_t<F, T>>>(std::invoke(f, object)));
     }
 }
 

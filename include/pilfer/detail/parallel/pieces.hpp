@@ -33,6 +33,17 @@ template <class T, class Value>
     }
 }
 
+/// combine(a, b) as a T. A sum of narrow numbers is an int, which no warning needs to mention.
+template <class T, class Combine, class A, class B>
+[[nodiscard]] PILFER_ALWAYS_INLINE T combined(Combine& combine, A&& a, B&& b) {
+    using result = std::invoke_result_t<Combine&, A, B>;
+    if constexpr (std::is_arithmetic_v<T> && std::is_arithmetic_v<result>) {
+        return static_cast<T>(std::invoke(combine, std::forward<A>(a), std::forward<B>(b)));
+    } else {
+        return std::invoke(combine, std::forward<A>(a), std::forward<B>(b));
+    }
+}
+
 /// The blocks of `size` elements that [0, n) is cut into; the last one may be shorter.
 class blocks_of {
 public:

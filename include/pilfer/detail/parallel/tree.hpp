@@ -64,7 +64,7 @@ template <std::uint64_t N, class T, class I, class Map, class Combine>
     } else {
         T left = detail::unrolled_tree<N / 2, T>(first, map, combine);
         T right = detail::unrolled_tree<N / 2, T>(detail::advanced(first, N / 2), map, combine);
-        return static_cast<T>(std::invoke(combine, std::move(left), std::move(right)));
+        return detail::combined<T>(combine, std::move(left), std::move(right));
     }
 }
 
@@ -113,7 +113,7 @@ template <class T, class I, class Map, class Combine>
     const std::uint64_t left = detail::left_leaves(n);
     T lower = detail::serial_tree<T>(first, left, map, combine);
     T upper = detail::serial_tree<T>(detail::advanced(first, left), n - left, map, combine);
-    return static_cast<T>(std::invoke(combine, std::move(lower), std::move(upper)));
+    return detail::combined<T>(combine, std::move(lower), std::move(upper));
 }
 
 /// Folds elements from left to right.
@@ -121,8 +121,8 @@ template <class T, class I, class Map, class Combine>
 [[nodiscard]] T serial_fold(I first, I last, Map& map, Combine& combine) {
     T sum = T(std::invoke(map, detail::element(first)));
     for (++first; first != last; ++first) {
-        sum = static_cast<T>(std::invoke(combine, std::move(sum),
-                                         detail::converted<T>(std::invoke(map, detail::element(first)))));
+        sum = detail::combined<T>(combine, std::move(sum),
+                                  detail::converted<T>(std::invoke(map, detail::element(first))));
     }
     return sum;
 }
@@ -201,8 +201,7 @@ template <class T, class Leaf, class Combine>
     auto both = detail::join_two(this_worker(), lower, upper, report);
     return detail::as_part(report, [&]() -> T {
         // NOLINTNEXTLINE(bugprone-use-after-move): each takes another element
-        return static_cast<T>(
-            std::invoke(combine, std::get<0>(std::move(both)), std::get<1>(std::move(both))));
+        return detail::combined<T>(combine, std::get<0>(std::move(both)), std::get<1>(std::move(both)));
     });
 }
 

@@ -135,8 +135,12 @@ inline constexpr bool is_copied_close = [] {
     if constexpr (std::is_trivially_copyable_v<F> && std::is_trivially_copy_constructible_v<F> &&
                   sizeof(F) <= line_bytes && std::is_invocable_v<const F&, Arguments...>) {
         // Another type shows a second operator(), which is no const one.
-        return std::is_same_v<std::invoke_result_t<const F&, Arguments...>,
-                              std::invoke_result_t<F&, Arguments...>>;
+        if constexpr (std::is_invocable_v<F&, Arguments...>) {
+            return std::is_same_v<std::invoke_result_t<const F&, Arguments...>,
+                                  std::invoke_result_t<F&, Arguments...>>;
+        } else {
+            return true;
+        }
     } else {
         return false;
     }
