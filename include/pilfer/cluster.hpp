@@ -180,7 +180,7 @@ private:
     T map(std::uint64_t n, const F& f, const Op& op) {
         using piece = detail::map_piece<F, Op, T>;
         const detail::cluster_run here(*m_core, detail::entry_of<piece>());
-        const typename piece::functions functions{f, op};
+        const typename piece::functions functions{f, op, n};
         const detail::set_while<const typename piece::functions> mine(piece::current,
                                                                       std::addressof(functions));
         return run_root(here, piece{0, n, (n + pieces - 1) / pieces});
@@ -192,7 +192,7 @@ private:
         const std::uint64_t n = static_cast<std::uint64_t>(last) - begin;
         const detail::journal_facts facts{typeid(piece).name(), begin, n, (n + pieces - 1) / pieces};
         const detail::cluster_run here(*m_core, detail::entry_of<piece>());
-        const typename piece::functions functions{f, op};
+        const typename piece::functions functions{f, op, n};
         detail::journal parts(rank() == 0, facts.parts());
         const detail::set_while<const typename piece::functions> mine(piece::current,
                                                                       std::addressof(functions));

@@ -81,6 +81,9 @@ branch_results run_branches(std::span<const branch_call> all) {
         out.put(t);
     };
     auto [a, b] = detail::fork_branches(detail::entry_of<branches_task>(), left, right, write);
+    if (b.size() != rest.size()) { // another rank has sent them
+        throw cluster::archive_error("results of another number");
+    }
     for (cluster_bytes& one : b) {
         a.push_back(std::move(one));
     }

@@ -220,6 +220,9 @@ void journal::keep(saved_part&& p) {
         m_unsent.push_back(std::move(p));
         return;
     }
+    if (p.part >= m_parts) { // another rank has sent it
+        throw cluster::archive_error("a part that the journal does not have");
+    }
     const std::vector<std::byte> record = sealed(p);
     const std::lock_guard hold(m_lock);
     if (m_failed || m_seen[p.part]) {

@@ -175,7 +175,10 @@ void scope_core::drop_or_leave(worker* w) {
 
 std::uint32_t scope_core::note_failure(std::exception_ptr error) noexcept {
     // The first one wins the right to write; it is read only after every child has ended (worker.J3).
-    const std::uint32_t was = cancel_state().fetch_add(1, rlx);
+    std::uint32_t was = cancel_state().load(rlx);
+    while ((was & cancel_flag::failures) != cancel_flag::failures && // the flags are above the count
+           !cancel_state().compare_exchange_weak(was, was + 1, rlx, rlx)) {
+    }
     if ((was & cancel_flag::failures) == 0) {
         ::new (static_cast<void*>(&m_error)) std::exception_ptr(std::move(error));
     }

@@ -105,6 +105,10 @@ struct journaled_piece {
             PILFER_THROW(usage_error("pilfer::cluster: this rank is not inside the map_reduce_journaled() "
                                      "that another rank runs"));
         }
+        detail::check_part(call->n, first, count, most);
+        if ((first + count - 1) / most >= j->parts()) {
+            PILFER_THROW(cluster::archive_error("a part that its journal does not have"));
+        }
         return run(*call, *j, first, count, most, saved);
     }
 

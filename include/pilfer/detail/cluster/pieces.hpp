@@ -53,8 +53,18 @@ auto sum_tree(It first, std::size_t n, F& f) -> cluster_result<std::decay_t<decl
 
 template <class Task>
 cluster_result<Task> sum_piece<Task>::operator()() const {
+    if (tasks.empty()) {
+        PILFER_THROW(cluster::archive_error("a part of a sum without a child"));
+    }
     const auto same = [](const Task& t) -> const Task& { return t; };
     return detail::sum_tree(tasks.begin(), tasks.size(), same);
+}
+
+/// Throws archive_error for a part that no cut of [0, n) gives. Another rank has sent it.
+inline void check_part(std::uint64_t n, std::uint64_t first, std::uint64_t count, std::uint64_t most) {
+    if (count == 0 || most == 0 || first % most != 0 || first > n || count > n - first) {
+        PILFER_THROW(cluster::archive_error("a part that its range does not have"));
+    }
 }
 
 /// The function and the operation of a reduction that all ranks run at once. Each rank has its own copy, so
@@ -68,6 +78,7 @@ struct map_piece {
     struct functions {
         const F& f; // of the place in the range
         const Op& op;
+        std::uint64_t n; // elements of the range
     };
     /// Of the reduction in progress on this rank.
     static inline constinit std::atomic<const functions*> current{nullptr};
@@ -78,6 +89,7 @@ struct map_piece {
             PILFER_THROW(usage_error(
                 "pilfer::cluster: this rank is not inside the map_reduce() that another rank runs"));
         }
+        detail::check_part(call->n, first, count, most);
         return run(*call);
     }
 
