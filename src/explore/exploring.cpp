@@ -18,6 +18,7 @@
 #include "base/write.hpp"
 #include "explore/steps.hpp"
 #include "idle/audit.hpp"
+#include "io/readiness.hpp"
 #include "platform/os.hpp"
 #include "pool/figures.hpp"
 #include "pool/pool_core.hpp"
@@ -179,10 +180,29 @@ void exploring::run_schedule() noexcept {
             if (const std::optional<ready> r = m_now.next()) {
                 enter(*r);
             }
-        } else if (!m_now.fire_next_alarm() && !m_now.ends_quiet_waits(true)) {
+        } else if (!descriptor_is_ready() && !m_now.fire_next_alarm() && !m_now.ends_quiet_waits(true)) {
             return;
         }
     }
+}
+
+/// Resumes tasks that wait for descriptors which are ready. What comes from the kernel or from another
+/// process takes real time: it gets a little before the clock jumps, and more before all tasks wait for ever.
+bool exploring::descriptor_is_ready() noexcept {
+    readiness* const io = m_here->core().io->if_made();
+    if (io == nullptr || !io->is_awaited()) {
+        return false;
+    }
+    constexpr std::uint64_t nap = 100'000; // ns
+    const unsigned naps = m_team.first_due() != never ? 20 : 2'000;
+    for (unsigned i = 0; !io->look(); ++i) {
+        if (i == naps) {
+            return false;
+        }
+        std::atomic<std::uint32_t> nobody{0};
+        os::futex_wait_for(nobody, 0, nap);
+    }
+    return true;
 }
 
 void exploring::enter(const ready& r) noexcept {

@@ -59,6 +59,7 @@ private:
 
     void thread_was_stopped(const watched_thread::stopped& at);
     void run_schedule() noexcept;
+    [[nodiscard]] bool descriptor_is_ready() noexcept;
     void enter(const ready& r) noexcept;
     void judge();
     void take_from_outside() noexcept;

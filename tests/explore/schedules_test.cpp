@@ -2,6 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
@@ -44,6 +47,37 @@ void lose_an_update() {
     const auto add = [&] { n = n + 1; };
     (void)pilfer::join(add, add);
     require(n == 2, "two additions");
+}
+
+/// A wait for a descriptor suspends its task. The kernel is asked when nothing else can run.
+TEST(descriptors, are_waited_for_by_tasks) {
+    const auto talk = [] {
+        int ends[2] = {-1, -1};
+        require(::pipe2(ends, O_NONBLOCK) == 0, "a pipe");
+        pilfer::scope both;
+        std::string heard(5, ' ');
+        both.fork([&] { require(pilfer::io::read(ends[0], heard.data(), 5).bytes == 5, "all of it"); });
+        require(pilfer::io::write(ends[1], "hello", 5).bytes == 5);
+        both.sync();
+        require(heard == "hello");
+        char c = 0;
+        require(pilfer::io::read(ends[0], &c, 1, 1h).error == std::errc::timed_out, "nobody writes");
+        require(!pilfer::io::close(ends[0]) && !pilfer::io::close(ends[1]));
+    };
+    for (const strategy s : {strategy::random, strategy::exhaustive}) {
+        const result r = schedules(100, {.strategy = s, .io_faults = false}, talk);
+        EXPECT_TRUE(r) << r;
+    }
+}
+
+TEST(descriptors, that_nobody_makes_ready_are_a_deadlock) {
+    const result r = schedules(5, [] {
+        int ends[2] = {-1, -1};
+        require(::pipe2(ends, O_NONBLOCK) == 0, "a pipe");
+        char c = 0;
+        (void)pilfer::io::read(ends[0], &c, 1);
+    });
+    EXPECT_THAT(text(r), HasSubstr("waits for a descriptor to be readable"));
 }
 
 // ---- what is explored -------------------------------------------------------------------------
