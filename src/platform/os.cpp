@@ -17,6 +17,8 @@
 #include <atomic>
 #include <cerrno>
 #include <climits>
+#include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -26,6 +28,7 @@
 #include <string_view>
 
 #include <pilfer/detail/base/atom.hpp>
+#include <pilfer/detail/base/pages.hpp>
 #include <pilfer/detail/base/park.hpp>
 #include <pilfer/detail/base/platform.hpp>
 
@@ -476,6 +479,16 @@ void heavy_fence() noexcept {
             std::abort();
         }
         std::atomic_thread_fence(std::memory_order_seq_cst);
+    }
+}
+
+void discard_pages(void* at, std::size_t bytes) noexcept {
+    const std::uintptr_t page = os::page_size();
+    const auto from = reinterpret_cast<std::uintptr_t>(at);
+    const std::uintptr_t first = (from + page - 1) / page * page;
+    const std::uintptr_t last = (from + bytes) / page * page;
+    if (first < last) {
+        os::discard(static_cast<std::byte*>(at) + (first - from), last - first);
     }
 }
 

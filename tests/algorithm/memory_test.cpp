@@ -1,9 +1,16 @@
-// Loops allocate nothing; scans and copies go on if there is no memory.
+// Loops allocate nothing; scans and copies go on if there is no memory; large sorts give theirs back.
+#include <malloc.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <new>
 #include <numeric>
+#include <random>
 #include <vector>
 
 #include <pilfer/sort.hpp>
@@ -20,6 +27,24 @@ using namespace algorithm_tests;
 /// While this is set, operator new (std::nothrow) gives nothing.
 std::atomic<bool> no_memory{false};
 
+/// Of the aligned blocks of 32 MiB and more: how many were freed, and how many of their pages were in memory.
+std::atomic<int> large_frees{0};
+std::atomic<long> resident_pages{0};
+
+[[maybe_unused]] void note_free(void* block) {
+    const std::size_t bytes = malloc_usable_size(block);
+    if (bytes < std::size_t{1} << 25) {
+        return;
+    }
+    const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    const std::size_t inside = page - reinterpret_cast<std::uintptr_t>(block) % page;
+    auto* const first = static_cast<unsigned char*>(block) + inside;
+    std::vector<unsigned char> resident(bytes / page - 1);
+    EXPECT_EQ(mincore(first, resident.size() * page, resident.data()), 0);
+    resident_pages += std::accumulate(resident.begin(), resident.end(), 0L);
+    ++large_frees;
+}
+
 } // namespace
 
 #if !defined(PILFER_SANITIZED) // a sanitizer brings its own
@@ -28,6 +53,10 @@ std::atomic<bool> no_memory{false};
 }
 [[gnu::noinline]] void operator delete[](void* p) noexcept { std::free(p); }
 [[gnu::noinline]] void operator delete[](void* p, std::size_t) noexcept { std::free(p); }
+[[gnu::noinline]] void operator delete(void* p, std::align_val_t) noexcept {
+    note_free(p);
+    std::free(p);
+}
 #endif
 
 namespace {
@@ -103,6 +132,33 @@ TEST_F(algorithm_memory, without_memory_a_sort_by_digits_goes_on) {
         });
         EXPECT_EQ(v, expected);
     }
+}
+
+// A large block that is freed goes back to the system page by page, on one thread.
+TEST_F(algorithm_memory, workers_give_the_pages_of_a_large_sort_back_before_it_is_freed) {
+    if (!counts_allocations) {
+        GTEST_SKIP() << "a sanitizer frees by itself";
+    }
+    struct record {
+        std::uint64_t key;
+        std::uint64_t other;
+    };
+    pilfer::pool pool(workers(2));
+    std::mt19937 random(1);
+    const auto given_back = [&](auto& input, auto less) {
+        large_frees = 0;
+        resident_pages = 0;
+        pool.run([&] { pilfer::sort(input, less); });
+        EXPECT_TRUE(std::ranges::is_sorted(input, less));
+        EXPECT_EQ(large_frees, 1);
+        EXPECT_LT(resident_pages, 100) << "of 8,600 or more";
+    };
+    std::vector<std::uint32_t> numbers(9'000'000);
+    std::ranges::generate(numbers, random);
+    given_back(numbers, std::ranges::less{});
+    std::vector<record> records(2'200'000);
+    std::ranges::generate(records, [&] { return record{random(), 0}; });
+    given_back(records, [](const record& a, const record& b) { return a.key < b.key; });
 }
 
 } // namespace

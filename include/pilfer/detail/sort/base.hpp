@@ -2,6 +2,7 @@
 // buffer.
 #pragma once
 
+#include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <cstring>
@@ -14,6 +15,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <pilfer/detail/base/pages.hpp>
 #include <pilfer/detail/scope/join.hpp>
 #include <pilfer/detail/task/runtime.hpp>
 #include <pilfer/pool.hpp>
@@ -145,6 +147,21 @@ void relocate(From from, std::size_t n, To to) noexcept {
     }
 }
 
+/// Calls part(i) for every i of [first, last), in parallel.
+template <class Part>
+void for_parts(std::size_t first, std::size_t last, Part& part, common_report report) {
+    if (last - first <= 1) {
+        if (first != last) {
+            part(first);
+        }
+        return;
+    }
+    const std::size_t middle = first + (last - first) / 2;
+    auto low = [&] { sorting::for_parts(first, middle, part, report); };
+    auto high = [&] { sorting::for_parts(middle, last, part, report); };
+    (void)detail::join_two(detail::this_worker(), low, high, report);
+}
+
 /// Raw memory for n elements. A few elements need no allocation.
 template <class T>
 class buffer {
@@ -156,7 +173,7 @@ public:
         }
     }
     /// data() is null if there is no memory.
-    buffer(std::size_t n, std::nothrow_t) noexcept {
+    buffer(std::size_t n, std::nothrow_t) noexcept : m_size(n) {
         if (n <= local_bytes / sizeof(T)) {
             m_data = reinterpret_cast<T*>(m_local);
         } else if (n <= std::numeric_limits<std::ptrdiff_t>::max() / sizeof(T)) {
@@ -172,28 +189,31 @@ public:
         }
     }
     [[nodiscard]] T* data() noexcept { return m_data; }
+    /// Called when the elements are not needed any more: all workers give the pages of a large buffer back to
+    /// the system. The destructor would do that on one thread.
+    void discard(common_report report) {
+        const std::size_t bytes = m_size * sizeof(T);
+        if (bytes < large_bytes) {
+            return;
+        }
+        auto part = [&](std::size_t p) {
+            const std::size_t from = p * discarded_bytes;
+            detail::discard_pages(reinterpret_cast<std::byte*>(m_data) + from,
+                                  std::min(discarded_bytes, bytes - from));
+        };
+        sorting::for_parts(0, (bytes + discarded_bytes - 1) / discarded_bytes, part, report);
+    }
 
 private:
     static constexpr std::size_t local_bytes = 1024;
+    // malloc of glibc returns any block of this size to the system as soon as it is freed.
+    static constexpr std::size_t large_bytes = std::size_t{1} << 25;
+    static constexpr std::size_t discarded_bytes = std::size_t{1} << 22;
     static constexpr std::size_t alignment = alignof(T) > line_bytes ? alignof(T) : line_bytes;
     alignas(T) std::byte m_local[local_bytes];
     T* m_data = nullptr;
+    std::size_t m_size;
 };
-
-/// Calls part(i) for every i of [first, last), in parallel.
-template <class Part>
-void for_parts(std::size_t first, std::size_t last, Part& part, common_report report) {
-    if (last - first <= 1) {
-        if (first != last) {
-            part(first);
-        }
-        return;
-    }
-    const std::size_t middle = first + (last - first) / 2;
-    auto low = [&] { sorting::for_parts(first, middle, part, report); };
-    auto high = [&] { sorting::for_parts(middle, last, part, report); };
-    (void)detail::join_two(detail::this_worker(), low, high, report);
-}
 
 /// for_parts(0, parts, ...) that leaves no part out: after a cancellation this task runs those that have not
 /// begun, and then rethrows. `part` throws nothing.

@@ -98,10 +98,12 @@ void sort(I first, std::size_t n, Comp& comp, Proj& proj) {
                         return is_less<Comp, key> ? up : static_cast<decltype(up)>(~up);
                     };
                     sorting::radix_sort(sorting::place_of(first), space.data(), n, number, report);
+                    space.discard(report);
                     return;
                 }
             }
             sorting::merge_sort<cheap_order<I, Comp, Proj>>(first, space.data(), n, less, report);
+            space.discard(report);
         } else {
             if (sorting::sorted_at_once(first, n, less, report)) {
                 return;
@@ -152,6 +154,7 @@ void integer_sort(I first, std::size_t n, KeyOf& key_of) {
             buffer<value> space(n);
             auto number = [&key_of](value& x) { return static_cast<key>(std::invoke(key_of, x)); };
             sorting::radix_sort(sorting::place_of(first), space.data(), n, number, report);
+            space.discard(report);
         } else {
             // Each key is read once, with the number of its element; then each element moves once.
             struct numbered {
@@ -174,6 +177,7 @@ void integer_sort(I first, std::size_t n, KeyOf& key_of) {
                 from.data()[i] = pairs.data()[i].from;
             }
             sorting::permute(first, from.data(), n);
+            pairs.discard(report);
         }
     });
 }

@@ -224,6 +224,7 @@ template <class I, class Proj>
     sorting::for_parts(0, parts, places, report);
     auto* const space = reinterpret_cast<value*>(memory.data()); // the tags are not needed any more
     sorting::permute_by(sorting::place_of(first), space, from.data(), n, report);
+    memory.discard(report);
     return true;
 }
 
