@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 """What several ranks on this machine cost and gain, by bench-cluster under mpirun.
 
-bench/cluster.py [--build DIR] [--rounds N] [--ranks 1,2,4] [--elastic] prints, as medians of interleaved rounds:
+bench/cluster.py [--build DIR] [--rounds N] [--ranks 1,2,4] [--elastic] [--rival NAME=PROGRAM]... prints, as medians of
+interleaved rounds:
   * cluster::join without MPI beside pilfer::join;
   * UTS T3 and a skewed map on each number of ranks with one worker each, with the result checked;
   * from the offer of a branch to its begin on another rank, at the start of a run and in the middle of one;
   * the CPU time of a rank that has no work, in per cent of a core;
-  * with --elastic the same tree and the first theft also over a job queue, with gearmand on loopback.
+  * with --elastic the same tree and the first theft also over a job queue, with gearmand on loopback;
+  * with --rival only UTS T3, beside other programs that count its nodes under mpirun, and the ratios of the medians. Rank 0
+    of such a program prints the lines `seconds S` and `nodes N`. Its count has to be that of bench-cluster.
 The ranks share this machine's CPUs: the figures say nothing about networks, and on a busy machine nothing about latency."""
 import argparse
 import contextlib
@@ -29,7 +32,7 @@ def run(program, ranks, *arguments):
     done = subprocess.run([*launcher, program, *arguments], env={**os.environ, **ENVIRONMENT}, capture_output=True, text=True,
                           timeout=300)
     if done.returncode != 0:
-        sys.exit(f"bench-cluster {' '.join(arguments)} on {ranks} ranks ended with {done.returncode}:\n{done.stdout}{done.stderr}")
+        sys.exit(f"{os.path.basename(program)} {' '.join(arguments)} on {ranks} ranks ended with {done.returncode}:\n{done.stdout}{done.stderr}")
     return dict(line.split() for line in done.stdout.splitlines())
 
 
@@ -65,17 +68,43 @@ def run_elastic(program, url, processes, *arguments):
     return dict(line.split() for line in done.stdout.splitlines())
 
 
+def beside_rivals(program, rivals, rounds, ranks):
+    """Prints the times of UTS T3 on each number of ranks, and the ratios to those of bench-cluster."""
+    programs = {"pilfer": (program, "uts"), **{name: (path,) for name, path in rivals}}
+    samples = {(name, n): [] for name in programs for n in ranks}
+    nodes = set()
+    for number in range(rounds):
+        print(f"\rround {number + 1} of {rounds}", end="", file=sys.stderr, flush=True)
+        for n in ranks:
+            for name, command in programs.items():
+                row = run(command[0], n, *command[1:])
+                nodes.add((row["nodes"], row.get("exact", "1")))
+                samples[name, n].append(float(row["seconds"]))
+    print(file=sys.stderr)
+    if len(nodes) != 1 or nodes.pop()[1] != "1":
+        sys.exit("cluster.py: a program has counted other nodes")
+    print(f"UTS T3, {os.cpu_count()} CPUs, load {os.getloadavg()[0]:.1f}, {rounds} rounds, one worker a rank: median, least and most seconds")
+    for (name, n), times in samples.items():
+        median = statistics.median(times)
+        print(f"{name:24} on {n} ranks {median:8.3f} {min(times):8.3f} {max(times):8.3f}"
+              f"   {median / statistics.median(samples['pilfer', n]):6.2f} of pilfer")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default=os.path.join(ROOT, "build", "release"), help="the folder of the build")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--ranks", default="1,2,4")
     parser.add_argument("--elastic", action="store_true", help="also over a job queue; needs gearmand")
+    parser.add_argument("--rival", action="append", default=[], metavar="NAME=PROGRAM", help="another program that counts the nodes of UTS T3")
     options = parser.parse_args()
     program = os.path.join(options.build, "bench", "bin", "bench-cluster")
     if not os.path.exists(program):
         sys.exit(f"cluster.py: {program} does not exist; build bench-cluster, which needs MPI")
     ranks = [int(n) for n in options.ranks.split(",")]
+    if options.rival:
+        beside_rivals(program, [r.split("=", 1) for r in options.rival], options.rounds, ranks)
+        return
     samples = {}
 
     def note(name, value):

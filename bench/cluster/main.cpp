@@ -207,8 +207,8 @@ int main(int argc, char** argv) {
     } else if (mode == "uts") {
         const std::uint64_t nodes = s.run(t3{bench::uts::root_of(bench::uts::t3)});
         if (s.rank() == 0) {
-            std::printf("seconds %.4f\nexact %d\n", seconds_since(begin),
-                        nodes == bench::uts::t3.nodes ? 1 : 0);
+            std::printf("seconds %.4f\nexact %d\nnodes %llu\n", seconds_since(begin),
+                        nodes == bench::uts::t3.nodes ? 1 : 0, static_cast<unsigned long long>(nodes));
         }
     } else if (mode == "skewed") {
         const double sum = s.map_reduce(0, 2000, 0.0, skewed, std::plus<>{});

@@ -40,7 +40,7 @@ enum class message_kind : std::uint8_t {
     beat,    ///< the sender lives
     bounds,  ///< better values of bounds: the number of each, and its 8 bytes
     parts,   ///< of a journal, for rank 0: the number of each, and its value
-    drop,    ///< parcels of the sender whose results it does not want: the ticket of each
+    drop,    ///< parcels whose results their rank does not want: the ticket of each; 0, by a job queue: all
 };
 inline constexpr std::uint8_t message_kinds = 8;
 inline constexpr std::size_t bound_bytes = 8;
@@ -66,7 +66,7 @@ struct wire_limits {
 
 inline constexpr std::uint32_t wire_magic = 0x7066'6c72;
 /// Changes with every change of the messages, or of what an archive writes.
-inline constexpr std::uint16_t wire_version = 4;
+inline constexpr std::uint16_t wire_version = 5;
 
 [[nodiscard]] std::vector<std::byte> encode(const message& m);
 /// A pure function. Throws archive_error, with what is wrong, and std::bad_alloc only for messages that are

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <iterator>
 #include <random>
 #include <string>
 #include <string_view>
@@ -305,11 +306,17 @@ void elastic::drop(const std::vector<parcel_result>& drops) {
             ++m_version;
         }
         for (const auto& [number, v] : m_visits) {
-            if (v.task == task) {
+            if (v.task == task || (task.second == each_task && v.task.first == task.first)) {
                 m_work->drop(guest, number);
             }
         }
     }
+}
+
+/// True for a task that came, or comes, after it was dropped.
+bool elastic::is_unwanted(const task_name& task) const {
+    return m_unwanted.contains(task) || m_unwanted.contains({task.first, each_task}) ||
+           m_disowned.contains(task);
 }
 
 /// The end of the run. Tasks that are left over were of processes that have died.
@@ -341,7 +348,7 @@ void elastic::tell(const std::vector<std::byte>& bytes) {
 /// yet.
 void elastic::leave_run(std::vector<std::byte> end) {
     m_ends.push_back(std::move(end));
-    m_version = m_told = m_told_drops = 0;
+    m_told = m_told_drops = 0;
     tell(m_ends.back());
 }
 
@@ -358,6 +365,7 @@ bool elastic::share(rank_work& work) {
         d.rank = m_rank;
         m_disowned.insert({d.rank, d.ticket});
     }
+    std::ranges::move(std::exchange(m_gone, {}), std::back_inserter(unwanted));
     const message drops{.kind = message_kind::drop, .results = std::move(unwanted)};
     if (m_has_end) {
         // Bounds and parts of tasks that are left over are of no use.
@@ -468,6 +476,10 @@ parcel_result elastic::run(pool& p, cluster_task& type, std::function<void(archi
             leave_run(encoded_end(type, end));
         }
         ++m_run;
+        try {
+            send_all();
+        } catch (const cluster::queue_error&) { // no process can be answered then
+        }
         throw;
     }
 }
@@ -478,6 +490,7 @@ parcel_result elastic::run(rank_work& work, cluster_task& type, std::function<vo
     m_drops.clear();
     m_unwanted.clear();
     m_disowned.clear();
+    m_gone.clear();
     m_held.clear();
     m_old_answers = m_queue->answers();
     m_jobs = m_session + std::to_string(m_run);
@@ -509,13 +522,18 @@ parcel_result elastic::run(rank_work& work, cluster_task& type, std::function<vo
     }
     m_queue->serve(m_jobs, false); // a job that came too late, or comes later, goes back
     m_queue->fetch(false);
+    send_all();
+    return end_of(m_end, type);
+}
+
+/// After a run: sends what is left, and drops what has come.
+void elastic::send_all() {
     job_event none;
     while (m_queue->next(none)) {
     }
     if (m_control != nullptr) {
         serve_control();
     }
-    return end_of(m_end, type);
 }
 
 /// Handles what has come and does what is due. True if something has moved.
@@ -563,7 +581,7 @@ void elastic::submit(std::uint32_t origin, std::uint64_t ticket, std::vector<std
     const std::uint64_t job = m_queue->submit(m_jobs, description);
     ++m_stats.messages;
     m_stats.bytes += description.size();
-    m_by_job.emplace(job, ++m_last_shipment);
+    m_by_job.emplace(job, copy{++m_last_shipment});
     m_shipments.emplace(m_last_shipment, shipment{origin, ticket, std::move(description), now_ns()});
     ++m_unfetched;
 }
@@ -581,12 +599,12 @@ void elastic::handle(rank_work& work, job_event&& e) {
             parcel& p = m.parcels.front();
             const task_name task{p.origin, p.ticket};
             m_visits.emplace(++m_last_visit, visit{e.job, task});
-            m_queue->extend(e.job); // its submitter may put another one into the queue
+            m_queue->extend(e.job, m_rank); // its submitter may put another one into the queue
             p.origin = guest;
             p.ticket = m_last_visit;
             ++m_stats.thefts;
             ++m_stats.tasks_in;
-            if (m_has_end || m_unwanted.contains(task) || m_disowned.contains(task)) {
+            if (m_has_end || is_unwanted(task)) {
                 work.drop(guest, m_last_visit); // start() ends it
             }
             work.start(std::move(p));
@@ -627,7 +645,7 @@ void elastic::handle(rank_work& work, job_event&& e) {
         return;
     }
     const auto name = m_by_job.find(e.job);
-    const auto at = name == m_by_job.end() ? m_shipments.end() : m_shipments.find(name->second);
+    const auto at = name == m_by_job.end() ? m_shipments.end() : m_shipments.find(name->second.shipment);
     if (at == m_shipments.end()) {
         return; // the result of another copy was used
     }
@@ -635,6 +653,11 @@ void elastic::handle(rank_work& work, job_event&& e) {
     m_unfetched -= std::exchange(s.is_fetched, true) ? 0 : 1;
     s.heard = now_ns();
     if (e.what == job_event::kind::lives) {
+        // The server has given the job to another one: the first one has lost its connection, or the run.
+        if (const std::uint32_t before = std::exchange(name->second.worker, e.worker);
+            before != UINT32_MAX && before != e.worker) {
+            m_gone.push_back({.ticket = each_task, .rank = before});
+        }
         return;
     }
     if (e.what == job_event::kind::failed && --s.copies != 0) { // another copy may still end well
@@ -690,7 +713,7 @@ void elastic::finish(local_work::finished&& f) {
 void elastic::watch() {
     const bool sends = m_queue->is_sending();
     for (const auto& [number, v] : m_visits) {
-        m_queue->extend(v.job);
+        m_queue->extend(v.job, m_rank);
     }
     check(*m_queue);
     if (m_control != nullptr) {
@@ -711,7 +734,7 @@ void elastic::watch() {
             // Its worker is cut off or stopped. The first result of the copies is used.
             m_unfetched += std::exchange(s.is_fetched, false) ? 1 : 0;
             s.heard = now;
-            m_by_job.emplace(m_queue->submit(m_jobs, s.description), number);
+            m_by_job.emplace(m_queue->submit(m_jobs, s.description), copy{number});
             ++s.copies;
         }
     }

@@ -47,6 +47,8 @@ public:
 private:
     /// A task in a run: the process that submitted it first, and its ticket there. Copies have the same name.
     using task_name = std::pair<std::uint32_t, std::uint64_t>;
+    /// The ticket of a drop that means each task of its submitter.
+    static constexpr std::uint64_t each_task = 0;
     /// A task of another process, or of this one, that came as a job.
     struct visit {
         std::uint64_t job;
@@ -62,12 +64,19 @@ private:
         unsigned copies = 1; // jobs of it that have not ended
     };
 
+    /// A job of a shipment.
+    struct copy {
+        std::uint64_t shipment;
+        std::uint32_t worker = UINT32_MAX; // the last one that has said that it works on it
+    };
+
     void greet();
     void welcome(const job_event& hello);
     void answer(const job_event& call);
     void heed(const call& c);
     void ask();
     void drop(const std::vector<parcel_result>& drops);
+    [[nodiscard]] bool is_unwanted(const task_name& task) const;
     void end(std::vector<std::byte> bytes);
     [[nodiscard]] std::vector<std::byte> news_since(std::uint64_t drops) const;
     void tell(const std::vector<std::byte>& bytes);
@@ -77,6 +86,7 @@ private:
     [[nodiscard]] bool step(rank_work& work);
     void handle(rank_work& work, job_event&& e);
     void finish(local_work::finished&& f);
+    void send_all();
     void submit(std::uint32_t origin, std::uint64_t ticket, std::vector<std::byte> description);
     void watch();
     [[nodiscard]] unsigned servers_now(const std::string& queue);
@@ -112,6 +122,7 @@ private:
     std::uint64_t m_version = 0;              // of the news: bounds and drops
     std::set<task_name> m_unwanted;           // drops that this process has heard of
     std::set<task_name> m_disowned;           // worker: its own drops, of which it may not have heard yet
+    std::vector<parcel_result> m_gone;        // drops of processes that have lost a job of this one
     std::uint64_t m_report = 0;               // worker: a job with news that has not ended; 0: none
     std::vector<local_work::finished> m_held; // results that wait for that
     std::vector<std::byte> m_end;
@@ -122,8 +133,8 @@ private:
     std::unordered_map<std::uint64_t, visit> m_visits; // by their numbers
     std::uint64_t m_last_shipment = 0;
     std::unordered_map<std::uint64_t, shipment> m_shipments;
-    std::unordered_map<std::uint64_t, std::uint64_t> m_by_job; // shipments, by the number of each job
-    unsigned m_unfetched = 0;                                  // shipments that no worker has yet
+    std::unordered_map<std::uint64_t, copy> m_by_job; // by the numbers of jobs
+    unsigned m_unfetched = 0;                         // shipments that no worker has yet
 
     cluster::rank_stats m_stats;
 };

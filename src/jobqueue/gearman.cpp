@@ -87,7 +87,9 @@ public:
         write(packet::work_complete, {m_fetched.at(job)}, result);
         m_fetched.erase(job);
     }
-    void extend(std::uint64_t job) override { write(packet::work_status, {m_fetched.at(job), "1"}, one()); }
+    void extend(std::uint64_t job, std::uint32_t worker) override { // the parts of the job that are done
+        write(packet::work_status, {m_fetched.at(job), std::to_string(worker)}, one());
+    }
     void fail(std::uint64_t job) override {
         write(packet::work_fail, {}, as_bytes(m_fetched.at(job)));
         m_fetched.erase(job);
@@ -293,14 +295,18 @@ private:
             if (tab == std::string_view::npos) {
                 is_no_gearman();
             }
-            const std::string_view digits = line.substr(tab + 1);
-            const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), *number);
-            if (error != std::errc() || end != digits.data() + digits.size()) {
-                is_no_gearman();
-            }
+            *number = number_of(line.substr(tab + 1));
             line = line.substr(0, tab);
         }
         m_coming.emplace(line, c);
+    }
+    [[nodiscard]] std::uint32_t number_of(std::string_view digits) const {
+        std::uint32_t number = 0;
+        const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+        if (error != std::errc() || end != digits.data() + digits.size()) {
+            is_no_gearman();
+        }
+        return number;
     }
     /// The text up to the next zero, which is taken from `rest`.
     [[nodiscard]] std::string take_text(bytes& rest) const {
@@ -334,7 +340,7 @@ private:
             m_wants = false;
             m_fetched.emplace(++m_last_fetched, handle);
             m_events.push_back(
-                {job_event::kind::fetched, m_last_fetched, std::move(queue), {rest.begin(), rest.end()}});
+                {job_event::kind::fetched, m_last_fetched, 0, std::move(queue), {rest.begin(), rest.end()}});
             return;
         }
         case packet::job_created:
@@ -353,14 +359,14 @@ private:
             }
             const std::uint64_t job = at->second;
             if (type == packet::work_status) {
-                m_events.push_back({job_event::kind::lives, job});
+                m_events.push_back({job_event::kind::lives, job, number_of(take_text(rest))});
                 return;
             }
             m_submitted.erase(at);
             if (type == packet::work_fail) {
                 m_events.push_back({job_event::kind::failed, job});
             } else {
-                m_events.push_back({job_event::kind::done, job, {}, {rest.begin(), rest.end()}});
+                m_events.push_back({job_event::kind::done, job, 0, {}, {rest.begin(), rest.end()}});
             }
             return;
         }

@@ -25,6 +25,7 @@ struct job_event {
     };
     kind what = kind::lives;
     std::uint64_t job = 0;
+    std::uint32_t worker = 0;         ///< of lives: the number that it gave
     std::string queue{};              ///< of a job that was fetched
     std::vector<std::byte> content{}; ///< of fetched and done
 };
@@ -47,8 +48,8 @@ public:
     virtual void fetch(bool wanted) = 0;
     /// Ends a fetched job with its result.
     virtual void ack(std::uint64_t job, bytes result) = 0;
-    /// Says that a fetched job is being worked on.
-    virtual void extend(std::uint64_t job) = 0;
+    /// Says that a fetched job is being worked on, by the process of this number.
+    virtual void extend(std::uint64_t job, std::uint32_t worker) = 0;
     /// Ends a fetched job without a result.
     virtual void fail(std::uint64_t job) = 0;
 

@@ -200,11 +200,24 @@ struct leftover {
 void serialize(cluster::archive& a, leftover& l) { a(l.folder); }
 PILFER_CLUSTER_TASK(leftover);
 
-/// Keeps the coordinator's worker until another process has fetched the second branch.
+/// As the first branch: keeps the coordinator's worker until another process has fetched the second one, and
+/// then fails once the file `folder`/fail is there. The worker is free meanwhile.
+struct outlived_fails {
+    std::string folder;
+    long operator()() const {
+        (void)finder{folder + "/fetched", 20}();
+        while (!fs::exists(folder + "/fail")) {
+            pilfer::sleep_for(std::chrono::milliseconds(1));
+        }
+        throw std::runtime_error("the first branch fails");
+    }
+};
+[[maybe_unused]] void serialize(cluster::archive& a, outlived_fails& o) { a(o.folder); }
+PILFER_CLUSTER_TASK(outlived_fails);
 struct outlived {
     std::string folder;
     long operator()() const {
-        auto [a, b] = cluster::join(finder{folder + "/fetched", 20}, leftover{folder});
+        auto [a, b] = cluster::join(outlived_fails{folder}, leftover{folder});
         return a + b;
     }
 };
@@ -259,22 +272,47 @@ struct fails_beside_endless {
 void serialize(cluster::archive& a, fails_beside_endless& f) { a(f.folder); }
 PILFER_CLUSTER_TASK(fails_beside_endless);
 
-/// A run that fails, and another one.
-void cancelling(cluster::session& s, const std::string& folder) {
-    std::string error;
-    try {
-        (void)s.run(fails_beside_endless{folder});
-    } catch (const cluster::remote_error& e) {
-        error = e.what();
+/// Keeps one worker of the coordinator, so that another process has to run the rest.
+struct fails_elsewhere {
+    std::string folder;
+    long operator()() const {
+        auto [a, b] = cluster::join(until_there{folder + "/go"}, fails_beside_endless{folder});
+        return a + b;
     }
+};
+void serialize(cluster::archive& a, fails_elsewhere& f) { a(f.folder); }
+PILFER_CLUSTER_TASK(fails_elsewhere);
+
+template <class Task>
+std::string error_of(cluster::session& s, const Task& task) {
+    try {
+        (void)s.run(task);
+    } catch (const std::exception& e) {
+        return e.what();
+    }
+    return "no error";
+}
+
+/// A run that fails, and another one.
+template <class Task>
+void cancelling(cluster::session& s, const Task& task) {
+    const std::string error = error_of(s, task);
     std::printf("%s %ld\n", error.c_str(), s.run(fib{10}));
 }
 
 /// A run whose task outlives it, and another one.
 void next_run(cluster::session& s, const std::string& folder) {
-    const long first = s.run(outlived{folder});
+    const std::string error = error_of(s, outlived{folder});
     const long second = s.run(finder{folder + "/fetched", 50});
-    std::printf("%ld %ld %d\n", first, second, smallest.get());
+    std::printf("%s %ld %d\n", error.c_str(), second, smallest.get());
+}
+
+/// The same two runs, with time between them.
+void leaving(cluster::session& s, const std::string& folder) {
+    const std::string error = error_of(s, outlived{folder});
+    (void)until_there{folder + "/next"}();
+    const long second = s.run(finder{folder + "/fetched", 50});
+    std::printf("%s %ld\n", error.c_str(), second);
 }
 
 /// Ends once the file `folder`/go is there. Its worker is free meanwhile.
@@ -328,9 +366,13 @@ int mode(cluster::session& s, const std::string& name, const std::string& argume
     } else if (name == "bounds") {
         bounds(s, argument);
     } else if (name == "cancelling") {
-        cancelling(s, argument);
+        cancelling(s, fails_beside_endless{argument});
+    } else if (name == "disowning") {
+        cancelling(s, fails_elsewhere{argument});
     } else if (name == "next_run") {
         next_run(s, argument);
+    } else if (name == "leaving") {
+        leaving(s, argument);
     } else if (name == "two_runs") {
         two_runs(s, argument);
     } else if (name == "journal") {

@@ -80,7 +80,7 @@ class Connection:
         while True:
             self.submit(calls, call(run, version=version))
             answer = Answer(self.end_of_job()[1])
-            if answer.is_end:
+            if answer.end:
                 return answer
             version = answer.version
 
@@ -108,7 +108,7 @@ TASK = "<IHBBIQIIQ"  # a message with one task: after the number of tasks its ra
 
 def message_with(kind, ticket, value):
     """A message with one result, or what has the form of one."""
-    return struct.pack(HEAD, 0x70666c72, 4, kind, 0, 0, 0, 1) + struct.pack(RESULT, ticket, 0, 0, 8, value)
+    return struct.pack(HEAD, 0x70666c72, 5, kind, 0, 0, 0, 1) + struct.pack(RESULT, ticket, 0, 0, 8, value)
 
 
 def name_of(task):
@@ -132,7 +132,7 @@ class Answer:
             size = struct.unpack("<Q", reply[at:at + 8])[0]
             messages.append(reply[at + 8:at + 8 + size])
             at += 8 + size
-        self.is_end = messages[-1] != b""
+        self.end = messages[-1]
         head, item = struct.calcsize(HEAD), struct.calcsize(RESULT)
         self.bounds = [struct.unpack(RESULT, messages[0][i:i + item])[4] for i in range(head, len(messages[0]), item)]
         drop = struct.calcsize(DROP)
@@ -163,11 +163,11 @@ class Server:
 
     def jobs(self):
         """The name and the number of jobs of each queue."""
-        return {name: jobs for name, (jobs, _) in self.status().items()}
+        return {name: jobs for name, (jobs, _, _) in self.status().items()}
 
     def queues(self):
         """The name and the number of workers of each queue."""
-        return {name: workers for name, (_, workers) in self.status().items()}
+        return {name: workers for name, (_, _, workers) in self.status().items()}
 
     def status(self):
         with socket.create_connection(("127.0.0.1", self.port)) as s:
@@ -178,7 +178,7 @@ class Server:
                 expect(more != b"", "gearmand has closed the connection")
                 text += more
         rows = [line.rsplit("\t", 3) for line in text.decode().splitlines()[:-1]]
-        return {row[0]: (int(row[1]), int(row[3])) for row in rows}
+        return {row[0]: (int(row[1]), int(row[2]), int(row[3])) for row in rows}
 
     def names_of_runs(self):
         return [name for name in self.queues() if name.startswith("pilfer/pilfer/runs/")]
@@ -255,6 +255,21 @@ class TlsFront:
     def end(self):
         self.loop.call_soon_threadsafe(self.over.set)
         self.thread.join()
+
+
+class BreakingFront(TlsFront):
+    """Without TLS. Can say something to the first connection in the server's place."""
+
+    def __init__(self, port):
+        self.first = None
+        super().__init__(None, port)
+
+    async def connect(self, reader, writer):
+        self.first = self.first or writer
+        await super().connect(reader, writer)
+
+    def say(self, data):
+        self.loop.call_soon_threadsafe(self.first.write, data)
 
 
 class LateFront(TlsFront):
@@ -339,6 +354,18 @@ class Process:
 
     def kill(self, number=signal.SIGKILL):
         self.process.send_signal(number)
+
+    def stop(self):
+        """It does nothing any longer when this returns."""
+        self.kill(signal.SIGSTOP)
+
+        def threads():
+            folder = f"/proc/{self.process.pid}/task"
+            for thread in os.listdir(folder):
+                with open(f"{folder}/{thread}/stat", encoding="ascii") as f:
+                    yield f.read().rpartition(")")[2].split()[0]
+
+        wait_for("the stop", lambda: set(threads()) == {"T"})
 
 
 def wait_for(what, holds):
@@ -566,7 +593,7 @@ class Tests:
             for connection in (late, later):
                 connection.submit(jobs[:-1] + "calls", call(0))
                 answer = Answer(connection.end_of_job()[1])
-                expect(not answer.is_end and answer.drops == [name_of(task)], f"the drops {answer.drops}")
+                expect(not answer.end and answer.drops == [name_of(task)], f"the drops {answer.drops}")
             # One that knows the latest version, but not the drops.
             later.submit(jobs[:-1] + "calls", call(0, version=answer.version))
             drops = Answer(later.end_of_job()[1]).drops
@@ -587,8 +614,72 @@ class Tests:
         for process in (coordinator, *(w for w in workers if w is not parent)):
             expect(process.end() == 0 and process.out == "the first branch fails 55\n", "another error")
 
+    def lost_submitter(self):
+        """What other workers run for one that was killed is cancelled once another process has its task."""
+        workers = [self.worker("cancelling", self.folder) for _ in range(3)]
+        self.server.wait_for_workers(3)
+        coordinator = self.coordinator("cancelling", self.folder)
+        wait_for("the branch on all workers", lambda: len(self.files("begun-")) == 3)
+        (parent,) = (w for w in workers if self.files("depth-2-") == {str(w.process.pid)})
+        parent.kill()
+        parent.end()
+        workers.remove(parent)
+        others = {str(w.process.pid) for w in workers}
+        # One may get a branch that another worker has in the queue.
+        workers += [self.worker("cancelling", self.folder) for _ in range(2)]
+        wait_for("the end of what was of the killed one", lambda: self.files("cancelled-") >= others)
+        make_file(f"{self.folder}/fail")
+        for process in (coordinator, *workers):
+            expect(process.end() == 0 and process.out == "the first branch fails 55\n", "another error")
+
+    def disowning(self):
+        """A worker that fetches a branch after it has given it up does not begin it, even if the coordinator has not heard of that."""
+        coordinator = self.coordinator("disowning", self.folder)
+        worker = self.worker("disowning", self.folder)
+        wait_for("a branch of the worker", lambda: any(name.endswith("/0") and row[:2] == (2, 1) for name, row in self.server.status().items()))
+        jobs = next(name for name in self.server.queues() if name.endswith("/0"))
+        coordinator.stop()
+        make_file(f"{self.folder}/fail")
+        # The worker takes this after its own branch, when it has nothing to do.
+        expect(self.server.submit(jobs, b"no task") == 14, "no refusal")
+        expect(self.files("depth-") == set(), "the branch has begun")
+        coordinator.kill(signal.SIGCONT)
+        make_file(f"{self.folder}/go")
+        for process in (coordinator, worker):
+            expect(process.end() == 0 and process.out == "the first branch fails 55\n", "another error")
+
+    def leaving(self):
+        """A coordinator that leaves a run by an exception gives its jobs back and says so, before its next run."""
+        front = BreakingFront(self.server.port)
+        try:
+            coordinator = Process(f"gearman://127.0.0.1:{front.port}", self.program, "leaving", self.folder, PILFER_CLUSTER_SILENCE="0")
+            wait_for("the run", lambda: any(name.endswith("/0") for name in self.server.queues()))
+            jobs = next(name for name in self.server.queues() if name.endswith("/0"))
+            calls = jobs[:-1] + "calls"
+            with contextlib.ExitStack() as connections:
+                worker, other, waits, asks = [connections.enter_context(Connection(self.server.port)) for _ in range(4)]
+                task = worker.fetch(jobs)[1]
+                other.submit(jobs, task)
+                make_file(f"{self.folder}/fetched")
+                wait_for("the task on the coordinator", lambda: os.path.exists(self.begun))
+                asks.submit(calls, call(0))
+                version = Answer(asks.end_of_job()[1]).version
+                waits.submit(calls, call(0, version=version))
+                asks.submit(calls, call(0))
+                asks.end_of_job()  # so the coordinator has seen what was asked before
+                front.say(b"\0RES" + struct.pack(">II", 19, 9) + b"WRONG\0bad")
+                make_file(f"{self.folder}/go")
+                expect(Answer(waits.end_of_job()[1]).end.endswith(b"the coordinator has left the run by an exception"), "another end of the run")
+                expect(worker.fetch(jobs)[1] == task, "another job has come back")
+            make_file(f"{self.folder}/next")
+            expect(coordinator.end() == 0, "the next run failed")
+            error, _, second = coordinator.out.rpartition(" ")
+            expect(error.endswith("refuses a call: bad") and second == "1\n", f"other results: {coordinator.out}")
+        finally:
+            front.end()
+
     def next_run(self):
-        """A process that asks for the next run gets no bound of the last one, while a task that is left over keeps the coordinator there."""
+        """A process that asks for the next run gets no news of the last one, while a task that is left over keeps the coordinator there."""
         coordinator = self.coordinator("next_run", self.folder, PILFER_CLUSTER_SILENCE="60")
         wait_for("the run", lambda: any(name.endswith("/0") for name in self.server.queues()))
         jobs = next(name for name in self.server.queues() if name.endswith("/0"))
@@ -599,15 +690,20 @@ class Tests:
             gone.submit(jobs, task)  # as a worker that dies later: its task is of no use then
             make_file(f"{self.folder}/fetched")
             wait_for("the task on the coordinator", lambda: os.path.exists(self.begun))
+            make_file(f"{self.folder}/fail")
+            other.submit(calls, call(0))
+            expect(Answer(other.end_of_job()[1]).bounds == [20], "another bound")
+            other.submit(calls, call(0, version=1))
+            expect(Answer(other.end_of_job()[1]).drops == [name_of(task)], "another drop")
             worker.send(13, handle, message_with(RESULTS, 0, 1))
             expect(other.end_of_run(calls, 0).bounds == [20], "another end of the first run")
             late.submit(calls, call(1))
             other.end_of_run(calls, 0)  # so the coordinator has seen what was asked before
             expect(self.server.submit(jobs, task) == 13, "a copy that came after the end was not dropped")
             make_file(f"{self.folder}/go")
-            values = Answer(late.end_of_job()[1]).bounds
-            expect(values == [50], f"the second run has the bounds {values}")
-        expect(coordinator.end() == 0 and coordinator.out == "2 1 50\n", "another result")
+            news = Answer(late.end_of_job()[1])
+            expect(news.bounds == [50] and news.drops == [], f"the second run has the bounds {news.bounds} and the drops {news.drops}")
+        expect(coordinator.end() == 0 and coordinator.out == "the first branch fails 1 50\n", "another result")
 
     def late_job(self):
         """A job that a process is given as it leaves a run does no harm to the next run."""
@@ -719,7 +815,9 @@ class Tests:
         coordinator = self.coordinator("hostage", self.folder, PILFER_CLUSTER_SILENCE="3")
         wait_for("the run", lambda: any(name.endswith("/0") for name in self.server.queues()))
         self.server.process.send_signal(signal.SIGSTOP)
-        self.must_end(coordinator, "the server of the job queue has been silent for")
+        self.must_end(coordinator, "the server of the job queue has been silent for ")
+        seconds = int(coordinator.err.rpartition(" s\n")[0].rpartition(" ")[2])
+        expect(3 <= seconds < 8, f"the end came after {seconds} s, not 3")
 
     def coordinator_dies(self):
         coordinator = self.coordinator("hostage", self.folder)

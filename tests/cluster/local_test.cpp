@@ -547,6 +547,28 @@ TEST(dropped_guests, may_come_after_they_were_dropped) {
     EXPECT_FALSE(loop_began);
 }
 
+TEST(dropped_guests, run_if_their_drop_was_forgotten) {
+    one_rank r;
+    r.work.drop(2, 7);
+    r.work.forget_drop(2, 7);
+    r.work.start(parcel_of({10}, 7));
+    EXPECT_EQ(r.take_finished()[0].result.failed, 0);
+}
+
+TEST(dropped_guests, are_forgotten_with_the_result_of_a_branch) {
+    one_rank r;
+    hold left;
+    r.start(offers{0});
+    const auto parcels = r.take();
+    r.work.drop(0, parcels[0].ticket); // as if it could come back
+    r.work.complete({.ticket = parcels[0].ticket, .failed = 1});
+    left.open();
+    auto again = parcel_of({10}, parcels[0].ticket);
+    again.origin = 0;
+    r.work.start(std::move(again));
+    EXPECT_EQ(r.take_finished()[0].result.failed, 0);
+}
+
 TEST(dropped_guests, end_if_the_run_has_been_given_up) {
     one_rank r;
     loop_began = false;
