@@ -201,13 +201,19 @@ void serialize(cluster::archive& a, leftover& l) { a(l.folder); }
 PILFER_CLUSTER_TASK(leftover);
 
 /// As the first branch: keeps the coordinator's worker until another process has fetched the second one, and
-/// then fails once the file `folder`/fail is there. The worker is free meanwhile.
+/// then fails once the file `folder`/fail is there. The worker is free meanwhile. Makes the file
+/// `folder`/cancelled if it is cancelled.
 struct outlived_fails {
     std::string folder;
     long operator()() const {
         (void)finder{folder + "/fetched", 20}();
-        while (!fs::exists(folder + "/fail")) {
-            pilfer::sleep_for(std::chrono::milliseconds(1));
+        try {
+            while (!fs::exists(folder + "/fail")) {
+                pilfer::sleep_for(std::chrono::milliseconds(1));
+            }
+        } catch (const pilfer::stopped&) {
+            std::ofstream(folder + "/cancelled") << 'x';
+            throw;
         }
         throw std::runtime_error("the first branch fails");
     }
@@ -310,7 +316,9 @@ void next_run(cluster::session& s, const std::string& folder) {
 /// The same two runs, with time between them.
 void leaving(cluster::session& s, const std::string& folder) {
     const std::string error = error_of(s, outlived{folder});
-    (void)until_there{folder + "/next"}();
+    while (!fs::exists(folder + "/next") && fs::exists(folder)) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
     const long second = s.run(finder{folder + "/fetched", 50});
     std::printf("%s %ld\n", error.c_str(), second);
 }

@@ -668,6 +668,7 @@ class Tests:
                 asks.submit(calls, call(0))
                 asks.end_of_job()  # so the coordinator has seen what was asked before
                 front.say(b"\0RES" + struct.pack(">II", 19, 9) + b"WRONG\0bad")
+                wait_for("the exception", lambda: os.path.exists(f"{self.folder}/cancelled"))
                 make_file(f"{self.folder}/go")
                 expect(Answer(waits.end_of_job()[1]).end.endswith(b"the coordinator has left the run by an exception"), "another end of the run")
                 expect(worker.fetch(jobs)[1] == task, "another job has come back")
