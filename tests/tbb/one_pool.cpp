@@ -28,7 +28,6 @@
 
 #include <signal.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "comes.hpp"
@@ -240,12 +239,7 @@ TEST(tbb_one_pool, a_pool_of_the_program_runs_the_jobs_of_its_tasks) {
 
 /// A millisecond of CPU time.
 void compute() {
-    const auto used = [] {
-        timespec t{};
-        (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-        return std::chrono::seconds(t.tv_sec) + std::chrono::nanoseconds(t.tv_nsec);
-    };
-    for (const auto end = used() + std::chrono::milliseconds(1); used() < end;) {
+    for (const auto end = cpu_time() + std::chrono::milliseconds(1); cpu_time() < end;) {
     }
 }
 
