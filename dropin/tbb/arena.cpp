@@ -235,9 +235,7 @@ void arena::set_job_limit() noexcept {
 
 void arena::ask_for_worker(bool force) noexcept {
     // Also if enough jobs are there: one of them runs the task.
-    if (m_use.load(std::memory_order_seq_cst) == use::uncounted) [[unlikely]] {
-        count_again();
-    }
+    m_use.ask(arenas::of_threads);
     const int limit = std::max(m_job_limit.load(std::memory_order_relaxed), force ? 1 : 0);
     int jobs = m_jobs.load(std::memory_order_seq_cst);
     do {
@@ -313,32 +311,12 @@ void arena::end_job(bool had_slot) noexcept {
     remove_reference();
 }
 
-// `of_threads` grows before and shrinks after m_use changes, so it is never less than the number of counted
-// arenas.
-
-void arena::count() noexcept {
-    arenas::of_threads.fetch_add(1, std::memory_order_seq_cst);
-    if (m_use.exchange(use::counted, std::memory_order_seq_cst) == use::counted) {
-        arenas::of_threads.fetch_sub(1, std::memory_order_seq_cst);
-    }
-}
-
-void arena::count_again() noexcept {
-    arenas::of_threads.fetch_add(1, std::memory_order_seq_cst);
-    use expected = use::uncounted; // another thread may have left its arena
-    if (!m_use.compare_exchange_strong(expected, use::counted, std::memory_order_seq_cst)) {
-        arenas::of_threads.fetch_sub(1, std::memory_order_seq_cst);
-    }
-}
-
-void arena::cease_to_count(use later) noexcept {
-    if (m_use.exchange(later, std::memory_order_seq_cst) == use::counted) {
-        arenas::of_threads.fetch_sub(1, std::memory_order_seq_cst);
-    }
-}
+void arena::count() noexcept { m_use.begin(arenas::of_threads); }
+void arena::uncount() noexcept { m_use.pause(arenas::of_threads); }
+void arena::leave_for_good() noexcept { m_use.end(arenas::of_threads); }
 
 void arena::forget_threads() noexcept {
-    m_use.store(use::by_no_thread, std::memory_order_relaxed);
+    m_use.forget();
     m_jobs.store(0, std::memory_order_relaxed);
     m_absent.store(0, std::memory_order_relaxed);
     m_sleepers.store(0, std::memory_order_relaxed);

@@ -17,6 +17,7 @@
 #include "headers.hpp"
 #include "lock.hpp"
 #include "slot_deque.hpp"
+#include "use_count.hpp"
 
 namespace tbb::detail::r1 {
 
@@ -225,9 +226,9 @@ public:
     /// Of the own arena of a thread, which `arenas::of_threads` counts from here on.
     void count() noexcept;
     /// Until the arena asks for a worker again.
-    void uncount() noexcept { cease_to_count(use::uncounted); }
+    void uncount() noexcept;
     /// Its thread has left it.
-    void leave_for_good() noexcept { cease_to_count(use::by_no_thread); }
+    void leave_for_good() noexcept;
 
     void forget_threads() noexcept;
 
@@ -250,16 +251,13 @@ private:
         return m_absent.load(std::memory_order_relaxed) != 0 ? 0 : m_reserved;
     }
     void end_job(bool had_slot) noexcept;
-    enum class use : unsigned char { by_no_thread, uncounted, counted };
-    void count_again() noexcept;
-    void cease_to_count(use later) noexcept;
 
     const unsigned m_concurrency;
     const unsigned m_reserved;
     const unsigned m_slot_count;
     const int m_level;
     std::atomic<std::intptr_t> m_references{1};
-    std::atomic<use> m_use{use::by_no_thread}; // as the own arena of a thread
+    use_count<pilfer::detail::std_atom> m_use; // as the own arena of a thread
     std::atomic<int> m_jobs{0};                // submitted or running
     std::atomic<int> m_job_limit{0};
     std::atomic<unsigned> m_absent{0};      // threads outside of the pool that a worker replaces
