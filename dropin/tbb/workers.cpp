@@ -41,6 +41,7 @@ struct state {
     chain<end_waiter> waiters;    // under the lock
     std::atomic<int> size{0};     // workers of the pool
     std::atomic<bool> has_pool{false};
+    std::atomic<bool> is_left{false};         // a task of the common pool will end the pool
     std::atomic<unsigned> allowed{granted()}; // threads, with one outside of the pool
 };
 
@@ -123,14 +124,6 @@ public:
     /// Waits for the jobs, which leave arenas that never run dry, too, and go on in another pool. A submitter
     /// may still hold the pool, and the last holder must not be one that a worker waits for.
     void end() const { m_pool->shutdown(); }
-    /// Jobs enter the pool again, unless another one has been made meanwhile.
-    void restore() noexcept {
-        const guard held(m_state.lock);
-        if (m_state.pool == nullptr) {
-            m_state.pool = m_pool;
-            m_state.has_pool.store(true, std::memory_order_relaxed);
-        }
-    }
 
     ending_pool* previous = nullptr;
     ending_pool* next = nullptr;
@@ -205,19 +198,35 @@ pilfer::detail::pool_core* pool_of_program() noexcept {
     return pilfer::detail::common_core_if_made();
 }
 
-/// The program has begun to use the common pool. Then the library's own is not needed any more, and ends as
-/// soon as its jobs have left. Jobs that come from the program's other pools do not end it.
-void leave_own_pool(state& s) {
-    if (pilfer::detail::common_core_if_made() == nullptr) {
-        return;
-    }
-    if (const auto own = std::make_shared<ending_pool>(s); *own) {
-        try {
-            pilfer::pool::common().submit([own] { pilfer::blocking([&] { own->end(); }); });
-        } catch (...) { // the caller may be one of its workers, which must not destroy it
-            own->restore();
-            throw;
+/// A task of the common pool, until it has run or was dropped.
+class leaving {
+public:
+    leaving() noexcept = default;
+    leaving(leaving&& other) noexcept : m_is_this(std::exchange(other.m_is_this, false)) {}
+    leaving& operator=(leaving&&) = delete;
+    ~leaving() {
+        if (m_is_this) {
+            all().is_left.store(false, std::memory_order_relaxed);
         }
+    }
+    void operator()() const {
+        if (const ending_pool own(all()); own) {
+            pilfer::blocking([&] { own.end(); });
+        }
+    }
+
+private:
+    bool m_is_this = true;
+};
+
+/// The program has begun to use the common pool. Then the library's own is not needed any more, and ends as
+/// soon as its jobs have left. Jobs that come from the program's other pools do not end it. The end begins in
+/// a task, because the caller may be one of the workers, and because the common pool may be closed: then no
+/// end begins that would have to be given up. Throws what submit() throws.
+void leave_own_pool(state& s) {
+    if (pilfer::detail::common_core_if_made() != nullptr &&
+        !s.is_left.exchange(true, std::memory_order_relaxed)) {
+        pilfer::pool::common().submit(leaving());
     }
 }
 
@@ -321,6 +330,7 @@ void forget_threads() noexcept {
     // The pool of the parent has no threads here. It is kept, because its destructor would look for them.
     new (&s.pool) std::shared_ptr<pilfer::pool>;
     s.has_pool.store(false, std::memory_order_relaxed);
+    s.is_left.store(false, std::memory_order_relaxed);
     s.waiting.store(0, std::memory_order_relaxed);
     s.running.store(0, std::memory_order_relaxed);
     s.ending.store(0, std::memory_order_relaxed);

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <execution>
 #include <filesystem>
+#include <functional>
 #include <mutex>
 #include <numeric>
 #include <set>
@@ -454,6 +455,26 @@ TEST(tbb_own_pool, a_pool_of_the_library_ends_when_the_program_uses_the_common_o
         return threads_of_process() <= expected;
     })) << threads_of_process()
         << " threads";
+}
+
+/// In a process of its own: the program has closed the common pool, so no task of that ends the library's.
+TEST(tbb_closed_pool, workers_that_queue_tasks_end_no_pool) {
+    pilfer::pool::common().shutdown();
+    constexpr int chains = 4;
+    constexpr int steps = 3000;
+    tbb::task_arena arenas[chains + 1]; // a worker asks for another one in the next arena
+    std::atomic<int> ended{0};
+    const std::function<void(int, int)> go = [&](int chain, int step) {
+        if (step == steps) {
+            ++ended;
+        } else {
+            arenas[(chain + step) % (chains + 1)].enqueue([&go, chain, step] { go(chain, step + 1); });
+        }
+    };
+    for (int i = 0; i < chains; ++i) {
+        go(i, 0);
+    }
+    EXPECT_TRUE(comes([&] { return ended == chains; }));
 }
 
 } // namespace
