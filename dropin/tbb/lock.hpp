@@ -1,7 +1,6 @@
 // The lock and the futex of the core, under short names.
 #pragma once
 
-#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <mutex>
@@ -9,7 +8,6 @@
 #include <pilfer/detail/base/atom.hpp>
 #include <pilfer/detail/base/park.hpp>
 #include <pilfer/detail/base/raw_lock.hpp>
-#include <pilfer/detail/task/bound_frames.hpp>
 #include <pilfer/detail/wait/wait.hpp>
 
 #include "headers.hpp"
@@ -26,28 +24,10 @@ using guard = std::lock_guard<short_lock>;
 class nap {
 public:
     /// The task of a pool suspends, any other thread blocks.
-    void sleep() noexcept {
-        pilfer::detail::waiters none;
-        pilfer::detail::wait_in(none, m_entry, pilfer::detail::never, kind, this);
-    }
-    /// The thread blocks, also that of a task. Returns without a wake-up if another stack has to go on on it,
-    /// which it finds out within 16 ms.
-    void block() noexcept {
-        pilfer::detail::foreign_waiter latch;
-        if (!m_entry.done.publish(reinterpret_cast<std::uintptr_t>(&latch) |
-                                  pilfer::detail::waiter_is_foreign)) {
-            return;
-        }
-        std::uint64_t ns = 500'000;
-        const auto next_look = [&ns, w = pilfer::detail::this_worker()]() noexcept -> std::uint64_t {
-            ns = std::min<std::uint64_t>(2 * ns, 16'000'000);
-            return w != nullptr && pilfer::detail::bound_frames::any_ready(*w) ? 0 : ns;
-        };
-        if (!latch.wait_while<pilfer::detail::futex_park>(next_look)) {
-            wake();
-            latch.wait<pilfer::detail::futex_park>(); // another thread may be in wake()
-        }
-    }
+    void sleep() noexcept { wait(pilfer::detail::awaited::anything); }
+    /// In a task of the library's own pool: the thread sleeps, until this or another stack has to go on on
+    /// it.
+    void block() noexcept { wait(pilfer::detail::awaited::beside_nothing); }
     void wake() noexcept {
         if (!m_is_called.exchange(true, std::memory_order_relaxed)) {
             pilfer::detail::go_on(m_entry);
@@ -61,6 +41,11 @@ public:
     }
 
 private:
+    void wait(pilfer::detail::awaited what) noexcept {
+        pilfer::detail::waiters none;
+        pilfer::detail::wait_in(none, m_entry, pilfer::detail::never, kind, this, what);
+    }
+
     static constexpr pilfer::detail::wait_kind kind{
         "oneTBB", [](const pilfer::detail::suspension&, pilfer::detail::wait_facts&) noexcept {}};
     pilfer::detail::waiters::entry m_entry;

@@ -381,10 +381,7 @@ public:
     /// True if a wait with its slot blocks the thread, as in oneTBB, so that no other arena's tasks run on
     /// it. If another stack has to go on on the thread, this one suspends, because the other one may hold
     /// what it waits for. In a pool of the program all stacks suspend, because tasks need their workers.
-    [[nodiscard]] bool waits_as_thread() const noexcept {
-        pilfer::detail::worker* const w = pilfer::detail::this_worker();
-        return is_own && w != nullptr && !pilfer::detail::bound_frames::any_ready(*w);
-    }
+    [[nodiscard]] bool waits_as_thread() const noexcept { return is_own; }
     void sleep_with_slot(nap& n) noexcept { waits_as_thread() ? n.block() : n.sleep(); }
     void step_out_until(nap& n) {
         step_out(

@@ -223,7 +223,7 @@ void add_workers(std::string& text, pool_core& p) {
             continue;
         }
         const char* state = w.current.load(rlx) != nullptr ? "runs a task"
-                            : p.idle().is_retired(i)       ? "has stepped aside"
+                            : p.is_retired(i)              ? "has stepped aside"
                             : p.idle().is_asleep(i)        ? "asleep"
                                                            : "looks for work";
         text += "  worker " + std::to_string(i) + " (thread " + thread_of(p, i) +

@@ -15,6 +15,31 @@ struct list_wait : suspension {
     waiters::entry* entry;
 };
 
+[[nodiscard]] bool enter(suspension& self) noexcept {
+    return static_cast<list_wait&>(self).entry->done.publish(reinterpret_cast<std::uintptr_t>(&self));
+}
+
+/// awaited::beside_nothing, on the stack of the scheduler, where the frame can be resumed.
+[[nodiscard]] bool enter_alone(suspension& self) noexcept {
+    scheduler& home = scheduler::of(self.home);
+    if (!enter(self)) {
+        return false;
+    }
+    home.wait_for_inbox();
+    return true;
+}
+
+/// True if all frames that `w` has to resume come to its inbox.
+[[nodiscard]] bool has_an_inbox(const scheduler& w) noexcept {
+    const options& o = w.crew().settings();
+    return o.resume == resume::own_thread && o.backend != pilfer::backend::one_lock && w.guest == nullptr;
+}
+
+/// True if other tasks may run on the frame or thread that waits.
+[[nodiscard]] constexpr bool may_help(awaited what) noexcept {
+    return what != awaited::a_holder && what != awaited::beside_nothing;
+}
+
 struct wait_stop : decltype(cancel_seat::stoppable)::waiter {
     waiters* list;
     waiters::entry* entry;
@@ -42,7 +67,7 @@ void block_in(waiters& list, waiters::entry& e, instant until, awaited what) noe
         return;
     }
     if (until == never) {
-        what == awaited::a_holder ? self.wait<futex_park>() : block_on(self);
+        may_help(what) ? block_on(self) : self.wait<futex_park>();
         return;
     }
     const auto left = [until]() noexcept -> std::uint64_t {
@@ -62,11 +87,9 @@ void suspend_in(waiters::entry& e, const wait_kind& why, const void* object, awa
     s.entry = &e;
     s.why = &why;
     s.object = object;
-    s.publish = [](suspension& self) noexcept {
-        return static_cast<list_wait&>(self).entry->done.publish(
-            reinterpret_cast<std::uintptr_t>(static_cast<suspension*>(&self)));
-    };
-    suspend(this_worker(), s);
+    worker* const w = this_worker();
+    s.publish = what == awaited::beside_nothing && has_an_inbox(scheduler::of(w)) ? &enter_alone : &enter;
+    suspend(w, s);
 }
 
 void wait_for_end(waiters::entry& e, const wait_kind& why, const void* object, awaited what,
@@ -75,7 +98,7 @@ void wait_for_end(waiters::entry& e, const wait_kind& why, const void* object, a
     // which cannot be resumed before it. The holder of the lock needs no help: it runs, or helps in its own
     // wait.
     while (!e.done.is_done()) {
-        if (what == awaited::a_holder || !help_on_top(this_worker())) {
+        if (!may_help(what) || !help_on_top(this_worker())) {
             suspend_in(e, why, object, what, timed);
         }
     }
@@ -103,7 +126,7 @@ private:
 void wait_in(waiters& list, waiters::entry& e, instant until, const wait_kind& why, const void* object,
              awaited what, leaves when) noexcept {
     worker* w = this_worker();
-    if (w == nullptr) {
+    if (w == nullptr || (what == awaited::beside_nothing && scheduler::of(w).crew().is_forked_child())) {
         block_in(list, e, until, what);
         return;
     }

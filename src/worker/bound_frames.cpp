@@ -19,8 +19,6 @@ bound_frames::bound_frames() noexcept
 
 bound_frames::~bound_frames() { place() = m_below; }
 
-bool bound_frames::any_ready(worker& w) noexcept { return !scheduler::of(&w).inbox().empty(); }
-
 } // namespace detail
 } // namespace v0
 } // namespace pilfer

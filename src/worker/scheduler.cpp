@@ -165,6 +165,15 @@ bool scheduler::resume_one() noexcept {
     return true;
 }
 
+void scheduler::wait_for_inbox() noexcept {
+    resting.wait_for_inbox();
+    work_begins();
+    constexpr std::uint64_t others_first = fairness_mask / 4; // in these bits: step() looks elsewhere first
+    if ((m_ends & others_first) == others_first) {
+        m_ends = m_ends + 1;
+    }
+}
+
 void scheduler::woke(unsigned i) noexcept {
     count.wakes.add();
     log.note(trace::what::wake, i);

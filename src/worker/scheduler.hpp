@@ -84,6 +84,9 @@ public:
     void yield_here() noexcept;
     /// Lets one other ready thing run before the running context: see yield().
     void let_others_first() noexcept;
+    /// In the function suspension::publish, after which the frame may resume: returns when the inbox has a
+    /// frame, and the next look finds that. Not in a slot for guests.
+    void wait_for_inbox() noexcept;
     /// The running context resumes on worker `there` of its pool.
     void go_to(unsigned there) noexcept;
     /// The running context resumes on another worker of its pool, if there is one.

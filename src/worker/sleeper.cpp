@@ -84,6 +84,22 @@ void sleeper::found_work(unsigned likely) noexcept {
     }
 }
 
+template <class Called>
+void sleeper::park(Called called) noexcept {
+    note_park();
+    rest_plan plan;
+    plan.retires = true;
+    const auto rest = [&](std::atomic<std::uint32_t>& state) {
+        const in_activity resting(m_worker.current_activity, activity::resting);
+        make(plan);
+        rest_on(state, plan.limit);
+        plan.begins = false;
+    };
+    const auto how = m_team.idle().park(m_worker.index, called, rest);
+    note_unpark();
+    m_token = m_token || how == team::pool_sleepers::outcome::woken;
+}
+
 /// Shares all tasks of the own deque, settles every debt, and parks until this worker is called back.
 void sleeper::retire() noexcept {
     // Settles the token, the alert and the watch over alarms.
@@ -104,21 +120,16 @@ void sleeper::retire() noexcept {
     if (leaves_tasks || m_worker.anything_queued()) {
         m_team.wakes.notify_any();
     }
-    note_park();
-    rest_plan plan;
-    plan.retires = true;
-    const auto called = [this] {
-        return m_team.stopping() || !m_worker.retires() || !m_worker.inbox().empty();
-    };
-    const auto rest = [&](std::atomic<std::uint32_t>& state) {
-        const in_activity resting(m_worker.current_activity, activity::resting);
-        make(plan);
-        rest_on(state, plan.limit);
-        plan.begins = false;
-    };
-    const auto how = m_team.idle().park(m_worker.index, called, rest);
-    note_unpark();
-    m_token = m_token || how == team::pool_sleepers::outcome::woken;
+    park([this] { return m_team.stopping() || !m_worker.retires() || !m_worker.inbox().empty(); });
+}
+
+void sleeper::wait_for_inbox() noexcept {
+    const auto called = [this] { return !m_worker.inbox().empty(); };
+    // A resize may call this worker for nothing.
+    while (!called()) {
+        found_work(m_worker.index); // this worker looks for nothing while it waits
+        park(called);
+    }
 }
 
 /// Returns true for another search instead of a sleep: the pool is kept warm, or its workers spin for

@@ -36,11 +36,16 @@ public:
     /// Parks a worker that the pool does not want. Returns when the worker is wanted again, has a frame to
     /// resume, or has to end with the pool.
     void retire() noexcept;
+    /// Parks a worker whose task waits beside nothing. Returns when the worker has a frame to resume.
+    void wait_for_inbox() noexcept;
     /// Clears the token and the alert of a worker that ends.
     void settle() noexcept;
 
 private:
     void make(rest_plan& plan) noexcept;
+    /// Without token or alert. Returns after a call, or if `called()` is true.
+    template <class Called>
+    void park(Called called) noexcept;
     PILFER_NOINLINE void note_park() noexcept;
     PILFER_NOINLINE void note_unpark() noexcept;
     static void rest_on(std::atomic<std::uint32_t>& state, std::uint64_t ns) noexcept;

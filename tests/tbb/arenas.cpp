@@ -476,6 +476,25 @@ TEST_F(tbb_waits, for_a_mutex_run_nothing_else) {
     expect_no_change();
 }
 
+/// It does not look now and then, as the number of its sleeps shows.
+TEST_F(tbb_waits, for_a_mutex_sleep_on) {
+    tbb::mutex mutex;
+    std::atomic<pid_t> worker{0};
+    {
+        const tbb::mutex::scoped_lock held(mutex);
+        begin([&] {
+            worker = ::gettid();
+            const tbb::mutex::scoped_lock lock(mutex);
+        });
+        EXPECT_TRUE(comes([&] { return sleeps_in_the_kernel(worker); }));
+        const auto sleeps = [&] { return std::stol(fact_of(worker, "status", "voluntary_ctxt_switches:")); };
+        const long before = sleeps();
+        std::this_thread::sleep_for(300ms);
+        EXPECT_LE(sleeps(), before + 2);
+    }
+    EXPECT_TRUE(comes([&] { return m_seen != 0; }));
+}
+
 TEST_F(tbb_waits, for_a_suspended_holder_let_a_task_run_that_resumes_it) {
     tbb::mutex mutex;
     tbb::task_group g;

@@ -1,6 +1,4 @@
 // Mutexes, observers, global_control, threads, processes and errors.
-#include <fstream>
-
 #include "user.hpp"
 
 namespace {
@@ -465,15 +463,6 @@ TEST(tbb_control, each_of_two_threads_that_finalize_waits_for_the_workers) {
     second.join();
 }
 
-/// `thread`: of this process, 0 for none.
-bool sleeps_in_the_kernel(pid_t thread) {
-    std::ifstream file("/proc/self/task/" + std::to_string(thread) + "/stat");
-    std::string line;
-    std::getline(file, line);
-    const std::size_t name_end = line.rfind(") ");
-    return name_end != std::string::npos && line[name_end + 2] == 'S';
-}
-
 /// A thread that has a worker run a task, and then waits for the end of the pool.
 class ending_thread {
 public:
@@ -619,6 +608,40 @@ TEST(tbb_threads, a_child_process_has_workers_of_its_own) {
         tbb::this_task_arena::enqueue([&] { ran = true; });
         _exit(calls == 1000 && comes([&] { return ran.load(); }) ? 0 : 1);
     }
+    int status = -1;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+}
+
+/// The task of the worker goes on in the child, and waits there.
+TEST(tbb_threads, a_child_process_of_a_worker_waits_for_a_mutex) {
+    if (thread_sanitizer) {
+        GTEST_SKIP() << "ThreadSanitizer lets no child of fork() have threads";
+    }
+    std::atomic<pid_t> child{-1};
+    tbb::task_arena arena(2);
+    arena.enqueue([&] {
+        const pid_t forked = fork();
+        if (forked == 0) {
+            sigset_t none; // a worker blocks signals
+            (void)sigemptyset(&none);
+            (void)pthread_sigmask(SIG_SETMASK, &none, nullptr);
+            (void)alarm(120);
+            tbb::mutex mutex;
+            mutex.lock();
+            const pid_t waits = ::gettid();
+            std::thread holds([&] {
+                const bool has_waited = bool(comes([&] { return sleeps_in_the_kernel(waits); }));
+                mutex.unlock();
+                EXPECT_TRUE(has_waited);
+            });
+            mutex.lock();
+            holds.join();
+            _exit(testing::Test::HasFailure() ? 1 : 0);
+        }
+        child = forked;
+    });
+    ASSERT_TRUE(comes([&] { return child > 0; }));
     int status = -1;
     ASSERT_EQ(waitpid(child, &status, 0), child);
     EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;

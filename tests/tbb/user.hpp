@@ -9,6 +9,7 @@
 #include <cfenv>
 #include <chrono>
 #include <cmath>
+#include <fstream>
 #include <functional>
 #include <mutex>
 #include <numeric>
@@ -29,6 +30,7 @@
 
 #include <gtest/gtest.h>
 
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -49,3 +51,18 @@ inline long fib(int n) {
     children.wait();
     return a + b;
 }
+
+/// What the kernel says about a thread of this process in a file of /proc, after `name`.
+inline std::string fact_of(pid_t thread, const char* file, const std::string& name) {
+    std::ifstream in("/proc/self/task/" + std::to_string(thread) + "/" + file);
+    std::string line;
+    while (std::getline(in, line)) {
+        if (const std::size_t at = line.rfind(name); at != std::string::npos) {
+            return line.substr(at + name.size());
+        }
+    }
+    return {};
+}
+
+/// `thread`: 0 for none.
+inline bool sleeps_in_the_kernel(pid_t thread) { return fact_of(thread, "stat", ") ").starts_with('S'); }

@@ -1,5 +1,7 @@
 // Workers that step aside and are called back: src/pool/threads.cpp over
 // include/pilfer/detail/idle/sleep.hpp.
+#include <pilfer/detail/task/completion.hpp>
+
 #include "idle/leftovers.hpp"
 #include "sleeping.hpp"
 
@@ -53,6 +55,83 @@ private:
     typename Atom::template atomic<int> m_inbox;
     unsigned m_given = 0; // of the checker itself, as the next one
     unsigned m_received = 0;
+    resting m_resting;
+};
+
+/// Worker 0, whose task waits beside nothing: enter_alone() in src/wait/list.cpp, sleeper::wait_for_inbox().
+/// The others end the wait, resume another frame, and call the worker for nothing.
+template <class Atom>
+struct beside_nothing {
+    using sleepers = pilfer::detail::sleepers<Atom, resting::park>;
+    using queue = pilfer::detail::submission_queue<Atom>;
+    struct frame : queue::node {};
+    static constexpr unsigned threads = 4;
+
+    void thread(unsigned i) {
+        switch (i) {
+        case 0:
+            if (m_end.publish(reinterpret_cast<std::uintptr_t>(&m_waits))) {
+                while (resume_one() != &m_waits) {
+                }
+            }
+            check(m_result == 7, "the task goes on without what it waits for");
+            break;
+        case 1: // go_on(), work_stealing::make_runnable()
+            m_result = 7;
+            if (m_end.complete() != 0) {
+                send(m_waits);
+            }
+            break;
+        case 2:
+            send(m_other);
+            break;
+        default: // follow_limits()
+            Atom::fence_sc();
+            (void)m_idle.unpark(0);
+        }
+        resting::at_the_end();
+    }
+    bool at_rest() { return false; }
+    void finish() {}
+
+private:
+    typename queue::node* resume_one() {
+        while (m_inbox.empty()) {
+            found_work();
+            const auto how = m_idle.park(
+                0, [this] { return !m_inbox.empty(); },
+                [](auto& word) { resting::park::wait(word, sleepers::asleep); });
+            m_token = m_token || how == sleepers::outcome::woken;
+        }
+        typename queue::node* const n = m_inbox.pop();
+        check(n != nullptr, "the worker begins something else");
+        found_work();
+        check(!m_idle.is_searching(0), "a token in the seat of a worker that runs a task");
+        return n;
+    }
+    void found_work() {
+        if (m_token) {
+            m_token = false;
+            m_idle.settle_token(0);
+        }
+    }
+    /// waker::send_to()
+    void send(frame& f) {
+        m_inbox.push(&f);
+        Atom::fence_sc();
+        (void)(m_idle.wake(0, 0) || m_idle.unpark(0));
+    }
+
+    typename sleepers::seat m_seats[1];
+    typename sleepers::map_word m_map[1];
+    typename sleepers::map_word m_retired[1];
+    sleepers m_idle{m_seats, m_map, 1, m_retired};
+    queue m_inbox;
+    frame m_waits;
+    frame m_other;
+    pilfer::detail::completion<Atom> m_end;
+    typename Atom::template plain<int> m_result = 0;
+    bool m_token = false;
     resting m_resting;
 };
 
@@ -254,6 +333,8 @@ private:
 };
 
 const registered<called<atom>> r1("aside_called", "one worker aside, called by its limit and by its inbox");
+const registered<beside_nothing<atom>> r9("aside_beside_nothing",
+                                          "a worker whose task waits beside nothing, and three callers");
 const registered<leaves<atom>> r2("aside_leaves", "a worker leaves two tasks behind, two others");
 const registered<leaves<symmetric_atom>> r3("aside_leaves_pinned", "aside_leaves without membarrier");
 const registered<owes> r4("aside_owes", "a worker is sent away when it may just have been woken");

@@ -23,9 +23,6 @@ public:
         const activation* const a = w.current.load(rlx);
         return a != nullptr ? a->ctx->bound : nullptr;
     }
-    /// True if a suspended frame may go on, and only on the thread of `w`. A thread that blocks keeps it from
-    /// that.
-    [[nodiscard]] static bool any_ready(worker& w) noexcept;
     /// The worker that `c` belongs to; null: any.
     [[nodiscard]] static worker* home_of(const context& c) noexcept {
         const bound_frames* const b = c.bound;

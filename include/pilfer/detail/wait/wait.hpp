@@ -27,6 +27,9 @@ enum class awaited {
     /// As anything, but the frame's scopes are marked only if it is resumed on another worker (scope.M6,
     /// src/scope). Only if the pool lets its contexts be resumed on any worker.
     anything_at_home,
+    /// As a_holder, and the worker begins nothing beside the wait: it sleeps until a frame has to resume on
+    /// it. Only with resume::own_thread, and not on a guest; elsewhere as a_holder.
+    beside_nothing,
 };
 
 enum class leaves {
