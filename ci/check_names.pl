@@ -15,9 +15,9 @@ use File::Find;
 my $root = shift // '.';
 chdir $root or die "$root: $!\n";
 
-# instrument: entry points of a sanitizer for one system, race: its memory and threads; cluster: the file of a journal;
+# instrument: entry points of a sanitizer for one system, race: its threads, race_history: its memory; cluster: the file of a journal;
 # jobqueue: sockets of a job queue.
-my %system_rooms = (platform => 1, context => 1, base => 1, race => 1, instrument => 1, cluster => 1, jobqueue => 1);
+my %system_rooms = (platform => 1, context => 1, base => 1, race => 1, race_history => 1, instrument => 1, cluster => 1, jobqueue => 1);
 
 my $system_header = qr{^(?:sys|linux|asm|netinet|arpa)/|^(?:unistd|pthread|sched|signal|fcntl|poll|dlfcn|dirent
     |ucontext|semaphore|syscall|spawn|termios|link|elf|cpuid|numa|numaif|execinfo|mqueue|aio|netdb|pwd|grp|ifaddrs

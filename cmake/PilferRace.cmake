@@ -15,7 +15,7 @@ if(pilfer_race_possible)
         set(pilfer_race_is_left_out OFF)
     endif()
     file(GLOB pilfer_race_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/race/*.cpp"
-         "${PROJECT_SOURCE_DIR}/src/instrument/*.cpp")
+         "${PROJECT_SOURCE_DIR}/src/race_history/*.cpp" "${PROJECT_SOURCE_DIR}/src/instrument/*.cpp")
     add_library(pilfer_race STATIC ${pilfer_sources} ${pilfer_race_sources})
     add_library(pilfer::race ALIAS pilfer_race)
     target_compile_features(pilfer_race PUBLIC cxx_std_20)

@@ -17,7 +17,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 INCLUDE = ROOT / "include"
 SRC = ROOT / "src"
-OPTIONAL = tuple(SRC / room for room in ("capi_cluster", "cluster", "engines", "jobqueue", "instrument", "race"))  # libraries of their own
+OPTIONAL = tuple(SRC / room for room in ("capi_cluster", "cluster", "engines", "jobqueue",  # libraries of their own
+                                         "instrument", "race", "race_history"))
 LEFT_OUT = SRC / "capi" / "threadpool.cpp"  # CMakeLists.txt builds a second library from this file
 
 INCLUDE_LINE = re.compile(r'\s*#\s*include\s*(<[^>]+>|"[^"]+")')

@@ -207,7 +207,7 @@ class Tree:
         self.rank = {file: layers.RANKS.index(room) for file in self.files
                      if (room := layers.room_of(file, headers)) in layers.RANKS}
         scans = {file: Scan(file, text) for file, text in self.text.items()
-                 if not file.endswith((".S", ".h")) and not file.startswith("src/race/")}
+                 if not file.endswith((".S", ".h")) and not file.startswith(("src/race/", "src/race_history/"))}
         self.classes = {name: (file, counts) for file, scan in scans.items() for name, counts in scan.classes.items()
                         if sum(counts)}
         self.functions = collections.defaultdict(list)

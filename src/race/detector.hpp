@@ -3,11 +3,11 @@
 
 #include <atomic>
 
-#include "race/calls.hpp"
-#include "race/locks.hpp"
 #include "race/races.hpp"
-#include "race/shadow.hpp"
-#include "race/strands.hpp"
+#include "race_history/calls.hpp"
+#include "race_history/locks.hpp"
+#include "race_history/shadow.hpp"
+#include "race_history/strands.hpp"
 
 #define PILFER_HOOK extern "C" [[gnu::used, gnu::visibility("default")]]
 #define PILFER_SITE reinterpret_cast<std::uint64_t>(__builtin_return_address(0))

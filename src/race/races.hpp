@@ -1,8 +1,8 @@
 // Races that were found, and what the promise of the report rests on.
 #pragma once
 
-#include "race/calls.hpp"
-#include "race/shadow.hpp"
+#include "race_history/calls.hpp"
+#include "race_history/shadow.hpp"
 
 namespace pilfer {
 inline namespace v0 {

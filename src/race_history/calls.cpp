@@ -1,4 +1,4 @@
-#include "race/calls.hpp"
+#include "race_history/calls.hpp"
 
 namespace pilfer {
 inline namespace v0 {

@@ -1,4 +1,4 @@
-#include "race/strands.hpp"
+#include "race_history/strands.hpp"
 
 namespace pilfer {
 inline namespace v0 {

@@ -1,4 +1,4 @@
-#include "race/shadow.hpp"
+#include "race_history/shadow.hpp"
 
 namespace pilfer {
 inline namespace v0 {

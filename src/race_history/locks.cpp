@@ -1,4 +1,4 @@
-#include "race/locks.hpp"
+#include "race_history/locks.hpp"
 
 namespace pilfer {
 inline namespace v0 {

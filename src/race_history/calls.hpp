@@ -3,7 +3,7 @@
 
 #include <pilfer/detail/base/race.hpp>
 
-#include "race/arena.hpp"
+#include "race_history/arena.hpp"
 
 namespace pilfer {
 inline namespace v0 {

@@ -1,7 +1,7 @@
 // Shadow memory: for each eight bytes of the program the accesses that a later one may race with.
 #pragma once
 
-#include "race/arena.hpp"
+#include "race_history/arena.hpp"
 
 namespace pilfer {
 inline namespace v0 {
