@@ -542,6 +542,80 @@ REPAIRED(own_word_read) {
 
 namespace {
 
+[[gnu::noinline]] long word_read_before(const std::vector<long>& v, std::size_t i) {
+    return v[i]; // races
+}
+
+} // namespace
+
+PLANTED(write_after_reads, "an element reads a word in two calls and writes it, and all others read it") {
+    std::vector<long> v(8, 1);
+    std::vector<long> sums(32);
+    for_each(std::size_t{0}, sums.size(), [&](std::size_t i) {
+        sums[i] = word_read_before(v, 3);
+        sums[i] += word_read_before(v, 3);
+        if (i == 0) {
+            v[3] = 7; // races
+        }
+    });
+    keep(sums);
+}
+REPAIRED(write_after_reads) {
+    std::vector<long> v(32, 1);
+    std::vector<long> sums(32);
+    for_each(std::size_t{0}, sums.size(), [&](std::size_t i) {
+        sums[i] = word_read_before(v, i);
+        sums[i] += word_read_before(v, i);
+        v[i] = 7;
+    });
+    keep(sums);
+}
+
+namespace {
+
+[[gnu::noinline]] void fill_after_reads(std::vector<long>& v, std::size_t first, std::size_t last) {
+    for (; first != last; ++first) {
+        v[first] = 7; // races
+    }
+}
+[[gnu::noinline]] long total_before(const std::vector<long>& v, std::size_t first, std::size_t last) {
+    long sum = 0;
+    for (; first != last; ++first) {
+        sum += v[first];
+    }
+    return sum;
+}
+[[gnu::noinline]] long word_of_block(const std::vector<long>& v, std::size_t i) {
+    return v[i]; // races
+}
+
+} // namespace
+
+PLANTED(block_written_after_reads, "an element reads a block and writes it, and all others read one word") {
+    std::vector<long> v(8, 1);
+    std::vector<long> sums(32);
+    for_each(std::size_t{0}, sums.size(), [&](std::size_t i) {
+        if (i == 0) {
+            sums[i] = total_before(v, 0, 8) + word_of_block(v, 6);
+            fill_after_reads(v, 0, 8);
+        } else {
+            sums[i] = word_of_block(v, 6);
+        }
+    });
+    keep(sums);
+}
+REPAIRED(block_written_after_reads) {
+    std::vector<long> v(256, 1);
+    std::vector<long> sums(32);
+    for_each(std::size_t{0}, sums.size(), [&](std::size_t i) {
+        sums[i] = total_before(v, 8 * i, 8 * i + 8) + word_of_block(v, 8 * i + 6);
+        fill_after_reads(v, 8 * i, 8 * i + 8);
+    });
+    keep(sums);
+}
+
+namespace {
+
 [[gnu::noinline]] long word_without_lock(const std::vector<long>& v, std::size_t i) {
     return v[i]; // races
 }

@@ -1,4 +1,5 @@
 // Races beside futures, locks, channels and the like.
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <shared_mutex>
@@ -286,4 +287,149 @@ REPAIRED(continuation_and_caller) {
     f.get();
     text.clear();
     keep(text);
+}
+
+PLANTED(event_of_the_element_before, "an element of a reduction relies on the wait of the one before it") {
+    long data = 0;
+    pilfer::event ready;
+    pilfer::scope both;
+    both.fork([&] {
+        data = 1; // races
+        ready.set();
+    });
+    const auto element = [&](int i) {
+        if (i == 9) {
+            ready.wait();
+        }
+        return i == 10 ? data : 0; // races
+    };
+    keep(pilfer::reduce(0, 32, 0L, element, std::plus<>{}));
+    both.sync();
+}
+REPAIRED(event_of_the_element_before) {
+    long data = 0;
+    pilfer::event ready;
+    pilfer::scope both;
+    both.fork([&] {
+        data = 1;
+        ready.set();
+    });
+    const auto element = [&](int i) {
+        if (i == 10) {
+            ready.wait();
+        }
+        return i == 10 ? data : 0;
+    };
+    keep(pilfer::reduce(0, 32, 0L, element, std::plus<>{}));
+    keep(data + 1);
+    both.sync();
+}
+
+PLANTED(event_beside_an_operation, "an operation of a reduction relies on a wait of an element beside it") {
+    long first = 0;
+    long second = 0;
+    pilfer::event has_first;
+    pilfer::event has_second;
+    pilfer::scope all;
+    all.fork([&] {
+        first = 1;
+        has_first.set();
+    });
+    all.fork([&] {
+        second = 1; // races
+        has_second.set();
+    });
+    const auto element = [&](long i) {
+        if (i == 3) {
+            has_second.wait();
+        }
+        if (i == 20) {
+            has_first.wait();
+        }
+        return i;
+    };
+    const auto operation = [&](long a, long b) { return a + (a == 16 && b == 24 ? second : 0); }; // races
+    keep(pilfer::reduce(0L, 32L, 0L, element, operation));
+    all.sync();
+}
+REPAIRED(event_beside_an_operation) {
+    long first = 0;
+    long second = 0;
+    pilfer::event has_first;
+    pilfer::event has_second;
+    pilfer::scope all;
+    all.fork([&] {
+        first = 1;
+        has_first.set();
+    });
+    all.fork([&] {
+        second = 1;
+        has_second.set();
+    });
+    const auto element = [&](long i) {
+        if (i == 3) {
+            has_first.wait();
+        }
+        if (i == 20) {
+            has_second.wait();
+        }
+        return i;
+    };
+    const auto operation = [&](long a, long b) {
+        if (a == 0 && b == 8) {
+            keep(first + 1);
+        }
+        if (a == 0 && b == 16) {
+            keep(first + second); // after all elements
+        }
+        return a;
+    };
+    keep(pilfer::reduce(0L, 32L, 0L, element, operation));
+    keep(first + second);
+    all.sync();
+}
+
+PLANTED(event_between_elements, "an operation writes what an element beside it has waited for") {
+    long data = 0;
+    pilfer::event ready;
+    const auto element = [&](long i) {
+        if (i == 9) {
+            data = 1;
+            ready.set();
+        }
+        if (i == 20) {
+            ready.wait();
+            return i + data - 1; // races
+        }
+        return i;
+    };
+    const auto operation = [&](long a, long b) {
+        if (a == 8 && b == 12) {
+            data = 1; // races
+        }
+        return a;
+    };
+    keep(pilfer::reduce(0L, 32L, 0L, element, operation));
+}
+REPAIRED(event_between_elements) {
+    long data = 0;
+    pilfer::event ready;
+    const auto element = [&](long i) {
+        if (i == 9) {
+            data = 1;
+            ready.set();
+        }
+        if (i == 20) {
+            ready.wait();
+            return i + data - 1;
+        }
+        return i;
+    };
+    const auto operation = [&](long a, long b) {
+        if (a == 0 && b == 16) {
+            data = 1;
+        }
+        return a;
+    };
+    keep(pilfer::reduce(0L, 32L, 0L, element, operation));
 }
