@@ -53,6 +53,16 @@ namespace {
     the.shadow.assign(c, count != in_cell, kept, n);
 }
 
+/// An access to a cell without entries.
+void first_access(const fiber& f, cell& c, std::uint8_t bytes, bool write, std::uint64_t site,
+                  std::uintptr_t at) noexcept {
+    the.shadow.note_used(at);
+    c.e[0] = make_entry(f.segment, bytes, write, number_of_site(site));
+    if (write) {
+        the.note_write(at, f);
+    }
+}
+
 /// The rules of what is kept, for each byte:
 /// 1. An access replaces those before it, but a read replaces no write.
 /// 2. Of parallel reads the first one is kept: what races with another one also races with it, as long as the
@@ -228,6 +238,14 @@ void access_cell(fiber& f, std::uintptr_t at, std::uint8_t bytes, bool write, st
         return;
     }
     cell& c = the.shadow.at(at);
+    if (c.e[0] == 0 && f.strand != 0) {
+        if (f.segment == 0) {
+            const inside here;
+            (void)the.make_segment(f);
+        }
+        first_access(f, c, bytes, write, site, at);
+        return;
+    }
     const detector::outcome& k = the.known_outcome(site, bytes);
     if (f.segment == 0 && k.adds && k.site == site && k.epoch == f.epoch) {
         const inside here;
@@ -236,9 +254,6 @@ void access_cell(fiber& f, std::uintptr_t at, std::uint8_t bytes, bool write, st
     if (c.e[0] == k.before[0] && c.e[1] == k.before[1] && c.e[2] == 0 && k.site == site &&
         k.epoch == f.epoch && (k.element == 0 || k.element == f.element) &&
         k.access == detector::access_of(bytes, write)) {
-        if (k.before[0] == 0) {
-            the.shadow.note_used(at);
-        }
         if (write) {
             the.note_write(at, f);
         }
