@@ -416,7 +416,9 @@ caller::caller() noexcept : m_strand(0), m_edges(0), m_calls(0) {
         the.make_strand(*f);
         m_strand = f->strand;
         m_edges = f->edges;
+        *++f->top = {reinterpret_cast<std::uint64_t>(__builtin_return_address(0)), 0, 0, 0, 0};
         m_calls = the.calls.record(*f);
+        --f->top;
         pin(m_strand);
     }
 }

@@ -1,0 +1,8 @@
+// A loop that main() runs outside of a pool, with a race: its report names the line of the loop.
+#include <pilfer/pilfer.hpp>
+
+int main() {
+    long sum = 0;
+    pilfer::for_each(0, 100, [&](int i) { sum += i; });
+    return sum == 4950 ? 0 : 1;
+}
