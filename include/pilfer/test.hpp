@@ -63,8 +63,8 @@ struct options {
     /// debug information (-g), and the command llvm-addr2line or addr2line, which gets a minute. Otherwise
     /// they name functions.
     bool lines = true;
-    /// result::schedule of an earlier call: only that one runs. It fails if it does not fit the program.
-    /// Empty: the environment variable PILFER_SCHEDULE, if it is set.
+    /// result::schedule of an earlier call, or the text of a recording: only that one runs. It fails if it
+    /// does not fit the program. Empty: the environment variable PILFER_SCHEDULE, if it is set.
     std::string replay{};
 };
 
@@ -125,6 +125,48 @@ template <class Body>
 [[nodiscard]] result schedules(std::uint64_t n, const Body& body) {
     return test::schedules(n, options{}, body);
 }
+
+/// How record() works.
+struct record_options {
+    /// The workers of the pool. 0: as many as a usual pool has.
+    unsigned workers = 0;
+    /// The recording is written to this file as it grows, so that it is there even if the program dies.
+    /// Empty: to none.
+    std::string file{};
+};
+
+/// One run on several workers, and the order of its operations.
+struct recording {
+    /// True if the run has not failed.
+    bool passed = true;
+    /// The failure, as in result::message.
+    std::string message{};
+    /// The recording, for options::replay. It begins with "recorded 1".
+    std::string schedule{};
+
+    /// passed.
+    explicit operator bool() const noexcept { return passed; }
+};
+
+/// Runs `body` once, as a task of a pool with several workers, and records the order of the operations that
+/// are listed in docs/guides/testing.md. schedules() with options::replay repeats that order on one thread.
+///
+/// Operations take a lock in turn. Code that only forks and joins runs as fast as without. Returns when all
+/// tasks have ended, or when all wait for ever. A run fails for the same reasons as a schedule, except those
+/// of options::steps and options::patience.
+///
+/// Throws std::invalid_argument for an empty `body`, std::system_error if there is no such file, usage_error
+/// inside a task, and what making a pool throws. A call waits while another thread is in one, or in
+/// schedules().
+#if defined(PILFER_TEST)
+[[nodiscard]] PILFER_API recording record(const record_options& o, const std::function<void()>& body);
+#else
+template <bool Test = false>
+[[nodiscard]] recording record(const record_options&, const std::function<void()>&) {
+    static_assert(Test, "<pilfer/test.hpp> needs the target pilfer::test, which defines PILFER_TEST");
+    return {};
+}
+#endif
 
 /// The exception of require(). Its what() says where.
 class PILFER_API failure : public std::runtime_error {

@@ -12,6 +12,31 @@
 
 namespace pilfer {
 inline namespace v0 {
+namespace detail {
+
+/// An operation of an atomic, from its point to the end of the expression.
+template <class Atomic>
+class atomic_step {
+public:
+    atomic_step([[maybe_unused]] const char* what, [[maybe_unused]] const void* object,
+                Atomic atomic) noexcept
+        :
+#if defined(PILFER_TEST)
+          m_step(what, object),
+#endif
+          m_atomic(atomic) {
+    }
+    [[nodiscard]] auto* operator->() noexcept { return &m_atomic; }
+
+private:
+#if defined(PILFER_TEST)
+    test_step m_step;
+#endif
+    Atomic m_atomic;
+};
+
+} // namespace detail
+
 namespace test {
 
 template <class T>
@@ -47,14 +72,14 @@ public:
     /// As std's. No step.
     [[nodiscard]] bool is_lock_free() const noexcept { return m_value.is_lock_free(); }
     /// Stores `value`.
-    void store(T value, order = last) noexcept { at("stores to an atomic").store(value); }
+    void store(T value, order = last) noexcept { at("stores to an atomic")->store(value); }
     /// The value.
-    [[nodiscard]] T load(order = last) const noexcept { return at("loads an atomic").load(); }
+    [[nodiscard]] T load(order = last) const noexcept { return at("loads an atomic")->load(); }
     /// Stores `value`, and returns the one before.
-    T exchange(T value, order = last) noexcept { return at("exchanges an atomic").exchange(value); }
+    T exchange(T value, order = last) noexcept { return at("exchanges an atomic")->exchange(value); }
     /// Stores `value` if the present one is `expected`. False: it is not, and is written to `expected`.
     bool compare_exchange_strong(T& expected, T value, order = last, order = last) noexcept {
-        return at("compares and exchanges an atomic").compare_exchange_strong(expected, value);
+        return at("compares and exchanges an atomic")->compare_exchange_strong(expected, value);
     }
     /// As compare_exchange_strong(). It fails without a reason only as one of options::faults.
     bool compare_exchange_weak(T& expected, T value, order = last, order = last) noexcept {
@@ -68,6 +93,7 @@ public:
     /// Waits until the value is not `old`. It is only looked at again after a notification, so a lost one is
     /// a deadlock. Outside of an explored task: yields until then.
     void wait(T old, order = last) const noexcept {
+        PILFER_TEST_CANNOT_REPEAT("a wait for a test::atomic");
         (void)at("begins to wait for an atomic");
         wait_at(this, m_value, old);
     }
@@ -84,23 +110,23 @@ public:
 
     /// Adds `by`, and returns the value before.
     T fetch_add(difference_type by, order = last) noexcept requires adds {
-        return at("adds to an atomic").fetch_add(by);
+        return at("adds to an atomic")->fetch_add(by);
     }
     /// Subtracts `by`, and returns the value before.
     T fetch_sub(difference_type by, order = last) noexcept requires adds {
-        return at("subtracts from an atomic").fetch_sub(by);
+        return at("subtracts from an atomic")->fetch_sub(by);
     }
     /// Clears the bits that `bits` has not, and returns the value before.
     T fetch_and(T bits, order = last) noexcept requires counts {
-        return at("clears bits of an atomic").fetch_and(bits);
+        return at("clears bits of an atomic")->fetch_and(bits);
     }
     /// Sets bits, and returns the value before.
     T fetch_or(T bits, order = last) noexcept requires counts {
-        return at("sets bits of an atomic").fetch_or(bits);
+        return at("sets bits of an atomic")->fetch_or(bits);
     }
     /// Inverts bits, and returns the value before.
     T fetch_xor(T bits, order = last) noexcept requires counts {
-        return at("inverts bits of an atomic").fetch_xor(bits);
+        return at("inverts bits of an atomic")->fetch_xor(bits);
     }
 
     /// Stores `value`, and returns it.
@@ -142,9 +168,9 @@ private:
             }
         }
     }
-    [[nodiscard]] std::atomic<T>& at([[maybe_unused]] const char* what) const noexcept {
-        PILFER_TEST_POINT(what, this);
-        return m_value;
+    /// An operation: the expression that calls this is inside of it.
+    [[nodiscard]] detail::atomic_step<std::atomic<T>&> at(const char* what) const noexcept {
+        return {what, this, m_value};
     }
     mutable std::atomic<T> m_value{};
 };

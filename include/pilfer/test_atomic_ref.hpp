@@ -43,14 +43,14 @@ public:
     /// As std's. No step.
     [[nodiscard]] bool is_lock_free() const noexcept { return word().is_lock_free(); }
     /// Stores `value`.
-    void store(T value, order = last) const noexcept { at("stores to an atomic").store(value); }
+    void store(T value, order = last) const noexcept { at("stores to an atomic")->store(value); }
     /// The value.
-    [[nodiscard]] T load(order = last) const noexcept { return at("loads an atomic").load(); }
+    [[nodiscard]] T load(order = last) const noexcept { return at("loads an atomic")->load(); }
     /// Stores `value`, and returns the one before.
-    T exchange(T value, order = last) const noexcept { return at("exchanges an atomic").exchange(value); }
+    T exchange(T value, order = last) const noexcept { return at("exchanges an atomic")->exchange(value); }
     /// Stores `value` if the present one is `expected`. False: it is not, and is written to `expected`.
     bool compare_exchange_strong(T& expected, T value, order = last, order = last) const noexcept {
-        return at("compares and exchanges an atomic").compare_exchange_strong(expected, value);
+        return at("compares and exchanges an atomic")->compare_exchange_strong(expected, value);
     }
     /// As compare_exchange_strong(). It fails without a reason only as one of options::faults.
     bool compare_exchange_weak(T& expected, T value, order = last, order = last) const noexcept {
@@ -63,6 +63,7 @@ public:
 
     /// Waits until the value is not `old`. See atomic::wait().
     void wait(T old, order = last) const noexcept {
+        PILFER_TEST_CANNOT_REPEAT("a wait for a test::atomic");
         (void)at("begins to wait for an atomic");
         owner::wait_at(m_object, word(), old);
     }
@@ -79,23 +80,23 @@ public:
 
     /// Adds `by`, and returns the value before.
     T fetch_add(difference_type by, order = last) const noexcept requires adds {
-        return at("adds to an atomic").fetch_add(by);
+        return at("adds to an atomic")->fetch_add(by);
     }
     /// Subtracts `by`, and returns the value before.
     T fetch_sub(difference_type by, order = last) const noexcept requires adds {
-        return at("subtracts from an atomic").fetch_sub(by);
+        return at("subtracts from an atomic")->fetch_sub(by);
     }
     /// Clears the bits that `bits` has not, and returns the value before.
     T fetch_and(T bits, order = last) const noexcept requires counts {
-        return at("clears bits of an atomic").fetch_and(bits);
+        return at("clears bits of an atomic")->fetch_and(bits);
     }
     /// Sets bits, and returns the value before.
     T fetch_or(T bits, order = last) const noexcept requires counts {
-        return at("sets bits of an atomic").fetch_or(bits);
+        return at("sets bits of an atomic")->fetch_or(bits);
     }
     /// Inverts bits, and returns the value before.
     T fetch_xor(T bits, order = last) const noexcept requires counts {
-        return at("inverts bits of an atomic").fetch_xor(bits);
+        return at("inverts bits of an atomic")->fetch_xor(bits);
     }
 
     /// Stores `value`, and returns it.
@@ -130,9 +131,8 @@ public:
 
 private:
     [[nodiscard]] std::atomic_ref<T> word() const noexcept { return std::atomic_ref<T>(*m_object); }
-    [[nodiscard]] std::atomic_ref<T> at([[maybe_unused]] const char* what) const noexcept {
-        PILFER_TEST_POINT(what, m_object);
-        return word();
+    [[nodiscard]] detail::atomic_step<std::atomic_ref<T>> at(const char* what) const noexcept {
+        return {what, m_object, word()};
     }
     T* m_object;
 };

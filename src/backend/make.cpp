@@ -10,12 +10,14 @@ namespace detail {
 
 #if defined(PILFER_TEST)
 constinit thread_local test_backend_maker test_backend = nullptr;
+constinit thread_local bool test_backend_is_pinned = true;
 #endif
 
 namespace {
 
 #if defined(PILFER_TEST)
-[[nodiscard]] bool is_explored() noexcept { return test_backend != nullptr; }
+[[nodiscard]] bool is_of_test() noexcept { return test_backend != nullptr; }
+[[nodiscard]] bool is_explored() noexcept { return is_of_test() && test_backend_is_pinned; }
 #else
 [[nodiscard]] constexpr bool is_explored() noexcept { return false; }
 #endif
@@ -45,7 +47,7 @@ worker_places places_of(const options& o) noexcept {
 
 std::unique_ptr<backend> make_backend(team& t, pool_core& p, const recording_files& files) {
 #if defined(PILFER_TEST)
-    if (is_explored()) {
+    if (is_of_test()) {
         return test_backend(t, p);
     }
 #endif

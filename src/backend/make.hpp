@@ -23,6 +23,8 @@ struct recording_files {
 /// Makes the back-end of the pools that the calling thread makes; null: their options choose it.
 using test_backend_maker = std::unique_ptr<backend> (*)(team& t, pool_core& p);
 extern constinit thread_local test_backend_maker test_backend;
+/// Their deques: each push and pop takes the slow path.
+extern constinit thread_local bool test_backend_is_pinned;
 #endif
 
 /// The places that a pool with these options has for workers.

@@ -1,6 +1,8 @@
 // The process-wide registry of cancellations: the pools that they reach, and the steps of a cancellation.
 #include "cancel/cancellation.hpp"
 
+#include <pilfer/detail/base/test_point.hpp>
+
 #include <memory>
 #include <utility>
 
@@ -108,6 +110,7 @@ void cancellation::forget_all() noexcept {
 }
 
 void cancellation::request(scope_node& s, branch_protocol<std_atom>* branch) noexcept {
+    PILFER_TEST_CANNOT_REPEAT("a cancellation");
     PILFER_PROBE1(cancel, &s);
     stop_request* mine = nullptr;
     cancelled_nodes.request(s.head().cancel_state, each_trip, [&] { mine = stop_waits(s); });

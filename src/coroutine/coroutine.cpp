@@ -1,4 +1,5 @@
 // Coroutines in a pool: suspension, resumption, and waits for them. Argument: README.md.
+#include <pilfer/detail/base/test_point.hpp>
 #include <pilfer/detail/coroutine/coroutine.hpp>
 
 #include <algorithm>
@@ -65,6 +66,7 @@ suspension* drive_as_task(coroutine_frame& first) noexcept {
 // ---- suspended coroutines ---------------------------------------------------------------------
 
 void resumption::begin() {
+    PILFER_TEST_CANNOT_REPEAT("a coroutine");
     worker* w = this_worker();
     m_of_worker = w != nullptr;
     if (m_of_worker) {
@@ -401,6 +403,7 @@ void hand_to(pool_core& p, submission* s) {
 }
 
 void waited_root::run_in(pool_core& p, coroutine_frame& first) {
+    PILFER_TEST_CANNOT_REPEAT("a coroutine");
     m_first = &first;
     first.then = this;
     worker* w = this_worker();

@@ -18,6 +18,7 @@
 #include "platform/os.hpp"
 #include "platform/ticks.hpp"
 #include "pool/pool_core.hpp"
+#include "task/own_child.hpp"
 
 namespace pilfer {
 inline namespace v0 {
@@ -35,13 +36,33 @@ interleaving* explored_task() noexcept {
     return x != nullptr && this_worker()->current.load(rlx) != nullptr ? x : nullptr;
 }
 
+spark* take_own_child(worker* w, scope_node* scope) noexcept {
+    return static_cast<exploring&>(backend_of(w)).now().take_own_child(scope);
+}
+
 namespace {
 
-void point_of_task(const char* what, const void* object) noexcept {
-    if (interleaving* const x = explored_task()) {
+bool point_of_task(const char* what, const void* object, bool changes) noexcept {
+    interleaving* const x = explored_task();
+    if (x == nullptr) {
+        return false;
+    }
+    test_identity& self = this_activation()->ctx->test;
+    self.set_steps(self.steps() + 1);
+    if (x->follows()) {
+        x->follow(what, object);
+    } else if (changes) {
         x->point(what, object);
     }
+    return true;
 }
+
+void end_of_step() noexcept {
+    test_identity& self = this_activation()->ctx->test;
+    self.set_steps(self.steps() - 1);
+}
+
+void no_matter(const char*) noexcept {}
 
 bool fault_of_task(fault_kind kind, const char* what, const void* object) noexcept {
     interleaving* const x = explored_task();
@@ -62,7 +83,12 @@ void notify_of_task(const void* object, bool all) noexcept {
     }
 }
 
-constexpr test_hooks hooks{&point_of_task, &fault_of_task, &wait_of_task, &notify_of_task};
+[[nodiscard]] constexpr test_hooks hooks_of(bool fixed_loops) noexcept {
+    return {&point_of_task, &end_of_step,    &no_matter, &fault_of_task,
+            &wait_of_task,  &notify_of_task, fixed_loops};
+}
+constexpr test_hooks hooks = hooks_of(false);
+constexpr test_hooks hooks_of_recording = hooks_of(true);
 
 // ---- the clock of an explored pool ------------------------------------------------------------
 
@@ -114,9 +140,9 @@ constinit thread_local exploration* explored_by_next = nullptr;
 
 } // namespace
 
-exploring_process::exploring_process() noexcept : m_time(os::current_time_source()) {
+exploring_process::exploring_process(bool follows) noexcept : m_time(os::current_time_source()) {
     os::set_time_source(&explored_time);
-    test_points.store(&hooks, std::memory_order_relaxed);
+    test_points.store(follows ? &hooks_of_recording : &hooks, std::memory_order_relaxed);
     os::write_at_abort(running_schedule);
 }
 

@@ -4,6 +4,7 @@
 #if defined(PILFER_TEST)
 
 #include <cstddef>
+#include <mutex>
 
 #include "platform/clock.hpp"
 #include "search/exploration.hpp"
@@ -23,7 +24,8 @@ class interleaving;
 /// says its schedule. One at a time.
 class exploring_process {
 public:
-    exploring_process() noexcept;
+    /// `follows`: the one schedule is a recording.
+    explicit exploring_process(bool follows = false) noexcept;
     exploring_process(const exploring_process&) = delete;
     exploring_process& operator=(const exploring_process&) = delete;
     ~exploring_process();
@@ -31,6 +33,9 @@ public:
 private:
     const os::time_source* m_time;
 };
+
+/// Held by each call that explores or records.
+extern std::mutex one_call;
 
 /// This text is written if the program aborts.
 void say_at_abort(const char* format, const char* name, unsigned long long number) noexcept;

@@ -47,6 +47,7 @@ struct exploring::root : submission {
             try {
                 x.m_exploration.call_body();
             } catch (...) {
+                const test_step order("fails", nullptr, false);
                 const interleaving::bookkeeping now(x.m_now);
                 x.m_now.fails(verdict::exception, x.m_exploration.name_of_body() + " has thrown " +
                                                       text_of_exception(std::current_exception()));
@@ -55,6 +56,7 @@ struct exploring::root : submission {
             return nullptr;
         };
         set_parent(nullptr);
+        set_test_origin(0);
     }
     exploring& owner;
 };
@@ -135,6 +137,7 @@ void exploring::run(scheduler& w) noexcept {
             run_schedule();
             m_thread.runs_schedule(false);
             judge();
+            m_now.check_failed_too();
             m_now.over();
             if (m_now.report().abandoned) {
                 break;
@@ -223,6 +226,7 @@ void exploring::enter(const ready& r) noexcept {
 /// Nothing can run any more.
 void exploring::judge() {
     run_report& report = m_now.report();
+    m_now.check_all_followed();
     if (report.abandoned || (m_suspended == 0 && figures::waiting_coroutines(m_team) == 0)) {
         return;
     }
@@ -273,6 +277,9 @@ bool exploring::announce_weighted(scheduler& w, task_word task, std::uint64_t, w
 /// The task is still in the list, and comes back to the one that announced it, or has begun elsewhere.
 worker* exploring::reclaim(scheduler& w, task_word task) noexcept {
     m_now.point("comes to the end of a branch", nullptr);
+    if (m_now.begins_elsewhere(task, w.current.load(rlx)->ctx)) {
+        return nullptr;
+    }
     return m_now.list().take_back(task, w.current.load(rlx)->ctx) ? &w : nullptr;
 }
 
@@ -288,6 +295,9 @@ void exploring::suspend(scheduler& w, suspension& s) noexcept {
         m_now.note("waits for", s.object, 0, s.why->what);
     }
     work_stealing::suspend(w, s);
+    if (m_now.follows() && w.current.load(rlx)->ctx->test.steps() != 0) {
+        m_now.follow("resumes", nullptr);
+    }
 }
 
 void exploring::make_runnable(suspension& s) noexcept {
@@ -301,6 +311,8 @@ void exploring::make_runnable(suspension& s) noexcept {
 
 void exploring::queue(submission& s, priority, origin) noexcept {
     const auto task = reinterpret_cast<task_word>(static_cast<spark*>(&s)) | kind_spark;
+    const activation* const caller = m_team.here() != nullptr ? m_here->current.load(rlx) : nullptr;
+    s.set_test_origin(caller != nullptr ? caller->ctx->test.next() : 0);
     if (m_team.here() == nullptr) {
         m_outside.add({0, task, nullptr, nullptr});
         return;
@@ -337,7 +349,9 @@ void exploring::task_begins(scheduler& w, task_word task) noexcept {
     const interleaving::bookkeeping now(m_now);
     w.deque.signal().set(trip::yield_request | trip::expose);
     if ((task & kind_mask) != kind_continuation) {
-        m_now.tasks().set(w.current.load(rlx)->ctx, m_beginning);
+        context* const c = w.current.load(rlx)->ctx;
+        c->test.begin(reinterpret_cast<spark*>(task & ~kind_mask)->test_origin());
+        m_now.tasks().set(c, m_beginning);
         m_now.note("begins", nullptr, 0, "", false);
     } else {
         m_now.note("goes on after a spawn");

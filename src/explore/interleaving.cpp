@@ -28,6 +28,7 @@ struct interleaving::preempted : suspension {
     interleaving* owner;
     std::uint32_t number;
     std::uint64_t owes;
+    const char* held_at;
 };
 
 struct interleaving::notified : suspension {
@@ -41,6 +42,8 @@ void interleaving::begins_on(scheduler& w) noexcept {
 
 void interleaving::begin(const plan& p) {
     m_chooser.begin(p);
+    m_order = m_chooser.plan_of_schedule().recorded.get();
+    m_followed = 0;
     m_ready.clear();
     m_next = none;
     m_tasks.clear();
@@ -63,7 +66,11 @@ std::optional<ready> interleaving::next() noexcept {
         return {};
     }
     m_clock += step_time;
-    if (m_next == none) {
+    if (follows()) {
+        if (!finds_next_followed()) {
+            return {};
+        }
+    } else if (m_next == none) {
         const std::size_t k = choose(turn::over);
         if (k == alarm_place) {
             (void)fire_next_alarm();
@@ -74,7 +81,11 @@ std::optional<ready> interleaving::next() noexcept {
     return m_ready.take(std::exchange(m_next, none));
 }
 
-void interleaving::was_handed() noexcept { goes_on(turn::is_handed); }
+void interleaving::was_handed() noexcept {
+    if (!follows()) {
+        goes_on(turn::is_handed);
+    }
+}
 
 void interleaving::add(task_word task, suspension* frame, std::uint32_t number, const context* by) {
     const bookkeeping now(*this);
@@ -88,6 +99,7 @@ std::string interleaving::waits(bool& elsewhere) {
 
 void interleaving::nobody_waits_for(const std::exception_ptr& error) {
     if (!m_exploration.handles(error)) {
+        const test_step order("fails", nullptr, false);
         const bookkeeping now(*this);
         fails(verdict::exception, "a task without a waiter has thrown " + text_of_exception(error));
     }
@@ -155,7 +167,9 @@ std::size_t interleaving::chosen(bool runs) {
 
 void interleaving::point(const char* what, const void* object) noexcept {
     note(what, object);
-    goes_on(turn::goes_on);
+    if (!follows()) {
+        goes_on(turn::goes_on);
+    }
 }
 
 bool interleaving::fault(fault_kind kind, const char* what, const void* object) noexcept {
@@ -270,16 +284,17 @@ bool interleaving::has_no_end() noexcept {
 }
 
 /// The thing at `next` in the list runs; none: nothing more does.
-void interleaving::preempt(std::size_t next, std::uint64_t owes) noexcept {
+void interleaving::preempt(std::size_t next, std::uint64_t owes, const char* held_at) noexcept {
     m_next = next;
     preempted s;
     s.owner = this;
     s.number = running();
     s.owes = owes;
+    s.held_at = held_at;
     s.publish = [](suspension& self) noexcept {
         auto& p = static_cast<preempted&>(self);
         interleaving& x = *p.owner;
-        x.m_ready.add({p.number, 0, &p, nullptr, p.owes});
+        x.m_ready.add({p.number, 0, &p, nullptr, p.owes, 0, p.held_at});
         return true;
     };
     m_here->switching.suspend_here(s);
@@ -299,6 +314,10 @@ void interleaving::yield() noexcept {
     // Tasks that yield in turn, while nothing else becomes ready, wait for a time, perhaps.
     if (++m_yields > yields_in_vain * (m_ready.size() + 1)) {
         (void)fire_next_alarm();
+    }
+    if (follows()) {
+        preempt(none); // the others first
+        return;
     }
     const std::uint64_t owes = [&] {
         const bookkeeping now(*this);

@@ -16,6 +16,7 @@
 #include "explore/watched_thread.hpp"
 #include "search/chooser.hpp"
 #include "search/exploration.hpp"
+#include "search/recorded.hpp"
 
 namespace pilfer {
 inline namespace v0 {
@@ -71,6 +72,20 @@ public:
     /// True in the task that has called the body.
     [[nodiscard]] bool is_in_body() { return running() == 1; }
 
+    // ---- a recording instead of choices
+    /// True if the schedule is the order of a recording.
+    [[nodiscard]] bool follows() const noexcept { return m_order != nullptr; }
+    /// The running task is about to do this: waits until the recording has it.
+    void follow(const char* what, const void* object) noexcept;
+    /// True if `by` has announced the task, and another one than `by` runs it in the recording.
+    [[nodiscard]] bool begins_elsewhere(task_word task, const context* by) const noexcept;
+    /// Takes the newest child of that scope that its parent runs in the recording. Null: there is none.
+    [[nodiscard]] spark* take_own_child(scope_node* scope) noexcept;
+    /// Nothing can run any more. The recording may want more.
+    void check_all_followed();
+    /// The schedule has passed. The recording may have failed.
+    void check_failed_too();
+
     // ---- of the schedule
     void add(task_word task, suspension* frame, std::uint32_t number, const context* by);
     [[nodiscard]] ready_list& list() noexcept { return m_ready; }
@@ -106,7 +121,13 @@ private:
     struct notified;
 
     [[nodiscard]] bool has_no_end() noexcept;
-    void preempt(std::size_t next, std::uint64_t owes = 0) noexcept;
+    void preempt(std::size_t next, std::uint64_t owes = 0, const char* held_at = nullptr) noexcept;
+    [[nodiscard]] bool has_followed_all() const noexcept { return m_followed == m_order->operations.size(); }
+    [[nodiscard]] std::string expected() const;
+    [[nodiscard]] std::string recorded_name(std::uint64_t task) const;
+    [[nodiscard]] bool may_run(const ready& r) const noexcept;
+    [[nodiscard]] bool finds_next_followed() noexcept;
+    void does_not_fit(std::string why);
     void goes_on(turn how) noexcept;
     [[nodiscard]] std::size_t choose(turn how, std::uint64_t owes = 0);
     [[nodiscard]] std::size_t chosen(bool runs);
@@ -120,6 +141,8 @@ private:
     scheduler* m_here = nullptr; // the one worker
 
     chooser m_chooser;
+    const recorded_order* m_order = nullptr; // of the schedule
+    std::size_t m_followed = 0;              // operations of it
     ready_list m_ready;
     // Places in m_ready, and what is no such place.
     static constexpr std::size_t none = SIZE_MAX;

@@ -25,6 +25,11 @@ ready ready_list::take(std::size_t place) {
     return r;
 }
 
+bool ready_list::has(task_word task, const context* by) const noexcept {
+    return std::any_of(m_all.begin(), m_all.end(),
+                       [&](const ready& r) { return r.task == task && r.by == by; });
+}
+
 bool ready_list::take_back(task_word task, const context* by) {
     const auto at = std::find_if(m_all.begin(), m_all.end(),
                                  [&](const ready& r) { return r.task == task && r.by == by; });

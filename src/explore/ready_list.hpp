@@ -24,6 +24,8 @@ struct ready {
     const context* by;        ///< On which it was announced; null: a submission.
     std::uint64_t owes = 0;   ///< It runs after all entries with smaller numbers than this.
     std::uint64_t joined = 0; ///< The number of the entry.
+    /// It is about to do this, and waits until it is its turn in a recording. Null: it goes on at any time.
+    const char* held_at = nullptr;
 };
 
 /// The oldest first. The worker's thread only.
@@ -34,6 +36,7 @@ public:
     [[nodiscard]] ready take(std::size_t place);
     /// Takes out what `by` has announced. False: it is not there.
     [[nodiscard]] bool take_back(task_word task, const context* by);
+    [[nodiscard]] bool has(task_word task, const context* by) const noexcept;
     [[nodiscard]] std::size_t size() const noexcept { return m_all.size(); }
     [[nodiscard]] bool empty() const noexcept { return m_all.empty(); }
     [[nodiscard]] const ready& operator[](std::size_t place) const noexcept { return m_all[place]; }

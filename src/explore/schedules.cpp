@@ -12,6 +12,7 @@
 
 #include "explore/explored_pool.hpp"
 #include "explore/interleaving.hpp"
+#include "explore/recorder.hpp"
 #include "search/search.hpp"
 
 namespace pilfer {
@@ -58,8 +59,6 @@ private:
     const std::function<void()>& m_body;
 };
 
-std::mutex one_call;
-
 void check_call(std::uint64_t n, const test::options& o, const std::function<void()>& body) {
     const auto wrong = [](const std::string& what) {
         throw std::invalid_argument("pilfer: test::schedules: " + what);
@@ -86,6 +85,9 @@ void check_call(std::uint64_t n, const test::options& o, const std::function<voi
 }
 
 } // namespace
+
+std::mutex one_call;
+
 } // namespace detail
 
 namespace test {
@@ -101,7 +103,7 @@ result schedules(std::uint64_t n, const options& o, const std::function<void()>&
     }
     detail::explored_call call(n, all, body);
     const std::lock_guard lock(detail::one_call);
-    const detail::exploring_process here;
+    const detail::exploring_process here(call.search().follows_recording());
     while (!call.search().over()) {
         detail::explore_in_a_pool(call, 0);
     }
@@ -133,8 +135,13 @@ void require(bool holds, const char* what, const std::source_location& where) {
     }
     std::string text = std::string(where.file_name()) + ":" + std::to_string(where.line()) +
                        ": a requirement does not hold" + (*what != '\0' ? ": " : "") + what;
-    if (x != nullptr) {
-        x->fails(detail::verdict::requirement, text);
+    {
+        const detail::test_step order("fails", nullptr, false);
+        if (x != nullptr) {
+            x->fails(detail::verdict::requirement, text);
+        } else if (detail::recorder* const r = detail::recorder_of_task()) {
+            r->ends(text);
+        }
     }
     throw failure(text);
 }

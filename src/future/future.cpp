@@ -296,6 +296,7 @@ void future_core::end() noexcept {
 
 /// Releases all waiters of this future. Afterwards only its references keep this object alive.
 void future_core::tell(future_core*& more) noexcept {
+    PILFER_TEST_ORDER("ends a future", this);
     ensure([this] { return m_life.now() == future_protocol<std_atom>::running; },
            "a future was finished that nobody runs");
     m_life.finish([&more](std::uintptr_t who) noexcept {
@@ -324,6 +325,7 @@ void future_core::end_all(future_core* more) noexcept {
 }
 
 void future_core::listen(future_listener& l) noexcept {
+    PILFER_TEST_ORDER("listens to a future", this);
     if (!m_life.add_waiter(l)) {
         if (future_core* const ended = l.fire(l)) {
             ended->next = nullptr;

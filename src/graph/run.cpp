@@ -1,4 +1,5 @@
 // A run of a graph: which task starts when.
+#include <pilfer/detail/base/test_point.hpp>
 #include <pilfer/detail/graph/graph_core.hpp>
 
 #include <cstdint>
@@ -76,6 +77,7 @@ struct graph_core::only_run {
 };
 
 void graph_core::run() {
+    PILFER_TEST_CANNOT_REPEAT("a graph");
     const only_run alone(*this);
     prepare();
     if (m_size == 0) {

@@ -1,4 +1,5 @@
 // Functions that run at each event. Stages and edges: README.md.
+#include <pilfer/detail/base/test_point.hpp>
 #include <pilfer/on.hpp>
 
 #include <system_error>
@@ -30,6 +31,7 @@ void reaction::end() noexcept {
 }
 
 void reaction::start(pool_core& p) {
+    PILFER_TEST_CANNOT_REPEAT("pilfer::on");
     m_pool = &p;
     bool waits = false;
     try {

@@ -1,4 +1,5 @@
 // The tasks of a loop team, and the phases that they run.
+#include <pilfer/detail/base/test_point.hpp>
 #include <pilfer/detail/parallel/loop_team.hpp>
 
 #include <algorithm>
@@ -94,6 +95,7 @@ void loop_team_core::check_caller() const {
 }
 
 void loop_team_core::run(slice_function f, void* job, std::uint64_t count) {
+    PILFER_TEST_CANNOT_REPEAT("a team of loops");
     check_caller();
     answer_requests();
     if (count == 0) {

@@ -1,4 +1,5 @@
 // How tasks carry items through the stages of a pipeline.
+#include <pilfer/detail/base/test_point.hpp>
 #include <pilfer/detail/pipeline/plan.hpp>
 
 #include <algorithm>
@@ -133,6 +134,7 @@ public:
 
     /// Called by the task that owns the pipeline.
     void run() {
+        PILFER_TEST_CANNOT_REPEAT("a pipeline");
         {
             scope tasks;
             m_tasks = &tasks;

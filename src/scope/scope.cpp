@@ -13,6 +13,7 @@
 #include "cancel/cancellation.hpp"
 #include "pool/pool_core.hpp"
 #include "scope/forked.hpp"
+#include "task/own_child.hpp"
 
 namespace pilfer {
 inline namespace v0 {
@@ -224,6 +225,16 @@ bool scope_core::reclaim_child(worker* w, task_word entry) noexcept {
 }
 
 bool scope_core::run_newest_child(worker* w) noexcept {
+#if defined(PILFER_TEST)
+    if (w->explores) {
+        spark* const d = take_own_child(w, &m_link);
+        if (d != nullptr) {
+            const nested_activation child(w, &m_link);
+            run_taken(d);
+        }
+        return d != nullptr;
+    }
+#endif
     auto own = w->deque.owner();
     const auto newest = own.look_at_newest();
     if (newest.task == 0) {

@@ -6,6 +6,8 @@
 #include <charconv>
 #include <stdexcept>
 
+#include "search/recorded.hpp"
+
 namespace pilfer {
 inline namespace v0 {
 namespace detail {
@@ -108,6 +110,8 @@ std::string text_of(const plan& p) {
     case plan::kind::pct:
         return whose + "c1:" + std::to_string(p.seed) + ":" + std::to_string(p.depth) + ":" +
                std::to_string(p.length) + bound_of(p) + end_of(p);
+    case plan::kind::recorded:
+        return p.recorded->text;
     case plan::kind::script:
     case plan::kind::prefix:
         break;
@@ -127,6 +131,12 @@ std::string text_of(const plan& p) {
 }
 
 plan plan_of(std::string_view text) {
+    if (text.starts_with("recorded")) {
+        plan p;
+        p.how = plan::kind::recorded;
+        p.recorded = std::make_shared<const recorded_order>(recorded_order_of(text));
+        return p;
+    }
     if (text.size() > longest_text) {
         malformed(text, "it has more than 4,096 characters");
     }
@@ -223,6 +233,7 @@ std::uint32_t chooser::decide(std::span<const std::uint32_t> tasks) {
         return static_cast<std::uint32_t>((draw() >> 32) % tasks.size());
     case plan::kind::prefix:
     case plan::kind::script:
+    case plan::kind::recorded:
         return planned(tasks.size());
     case plan::kind::pct:
         break;

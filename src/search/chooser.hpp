@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -14,6 +15,8 @@
 namespace pilfer {
 inline namespace v0 {
 namespace detail {
+
+struct recorded_order;
 
 /// splitmix64 (Steele, Lea and Flood 2014).
 [[nodiscard]] constexpr std::uint64_t mixed(std::uint64_t x) noexcept {
@@ -49,10 +52,11 @@ struct chosen_faults {
 /// How one schedule is chosen.
 struct plan {
     enum class kind {
-        script, ///< The usual choices but for `script`.
-        random, ///< Each choice by chance.
-        pct,    ///< By priorities: Burckhardt and others, ASPLOS 2010.
-        prefix, ///< `prefix`, then the usual choices.
+        script,   ///< The usual choices but for `script`.
+        random,   ///< Each choice by chance.
+        pct,      ///< By priorities: Burckhardt and others, ASPLOS 2010.
+        prefix,   ///< `prefix`, then the usual choices.
+        recorded, ///< The order of `recorded`. Nothing is chosen.
     };
     kind how = kind::script;
     std::uint64_t seed = 0;
@@ -64,6 +68,7 @@ struct plan {
     chosen_faults faults{};
     bool of_main = false; ///< The schedule of a whole program, not of a call of test::schedules().
     std::optional<fingerprint> found_in{};
+    std::shared_ptr<const recorded_order> recorded{};
 };
 
 /// The longest text of a schedule.
@@ -71,7 +76,7 @@ inline constexpr std::size_t longest_text = 4096;
 /// "d1:12.2-28": the choice 12 is 2, and the choice 12 + 28 is 1. "r1:SEED" stands for random, and
 /// "c1:SEED:DEPTH:LENGTH" for pct. A bound of preemptions comes after one more colon. The fingerprint,
 /// "@CHOICES:STEPS", comes last; before it "!2mi": at most two faults, also of memory and io. "main:" begins
-/// the text for a whole program. A prefix has no text.
+/// the text for a whole program. A prefix has no text. That of a recording is another one: recorded.hpp.
 [[nodiscard]] std::string text_of(const plan& p);
 /// Throws std::invalid_argument that says what is wrong with the text.
 [[nodiscard]] plan plan_of(std::string_view text);

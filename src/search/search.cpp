@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "search/recorded.hpp"
 #include "search/user_frames.hpp"
 
 namespace pilfer {
@@ -43,11 +44,22 @@ schedule_search::schedule_search(std::uint64_t n, const test::options& o, bool o
                                          ? "\" is of a call of test::schedules(), not of a whole program"
                                          : "\" is of a whole program, not of a call of test::schedules()"));
     }
-    if (m_replay.faults.most == 0) {
-        m_replay = as_asked(m_replay);
-    }
     m_count = 1;
     m_replays = true;
+    if (follows_recording()) {
+        check_recording();
+    } else if (m_replay.faults.most == 0) {
+        m_replay = as_asked(m_replay);
+    }
+}
+
+void schedule_search::check_recording() {
+    if (const std::string& why = m_replay.recorded->reasons; !why.empty()) {
+        m_phase = phase::over;
+        m_result.passed = m_result.fits = false;
+        m_result.message = "the recording cannot be repeated. It contains: " + why;
+        m_result.schedule = m_options.replay;
+    }
 }
 
 const plan* schedule_search::next() {
@@ -154,6 +166,9 @@ plan schedule_search::planned(std::uint64_t number) {
 /// Why a schedule is of another program; empty: it may be of this one. A text that a dying program has
 /// written has no fingerprint.
 std::string schedule_search::unfit(const std::vector<choice>& taken, const run_report& r) const {
+    if (follows_recording()) {
+        return r.how == verdict::misfit ? r.message : "";
+    }
     std::string why = misfit(m_replay, taken);
     if (why.empty() && m_replay.found_in && *m_replay.found_in != fingerprint_of(taken, r)) {
         why = m_replay.found_in->choices != taken.size()
@@ -177,7 +192,9 @@ void schedule_search::replayed(const std::vector<choice>& taken, const run_repor
     m_result.schedule = text_of(m_replay);
     m_result.trace = text_of_trace(trace);
     m_result.message = r.message;
-    if (!m_result.fits) {
+    if (!m_result.fits && follows_recording()) {
+        m_result.message = "the recording does not fit this program: " + why;
+    } else if (!m_result.fits) {
         m_result.message += r.how == verdict::passed ? "" : "\n";
         m_result.message +=
             "the schedule does not fit this program: " + why +

@@ -25,6 +25,7 @@ public:
 
     [[nodiscard]] bool over() const noexcept { return m_phase == phase::over; }
     [[nodiscard]] test::result& result() noexcept { return m_result; }
+    [[nodiscard]] bool follows_recording() const noexcept { return m_replay.recorded != nullptr; }
 
     /// The plan of the next schedule; null: there is none.
     [[nodiscard]] const plan* next();
@@ -42,6 +43,7 @@ public:
 private:
     enum class phase { searching, shortening, showing, over };
 
+    void check_recording();
     [[nodiscard]] plan script_of(std::vector<deviation> d) const;
     [[nodiscard]] plan planned(std::uint64_t number);
     [[nodiscard]] plan as_asked(plan p) const;

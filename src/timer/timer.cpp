@@ -1,4 +1,5 @@
 // Tasks that sleep, and functions that run later. Stages and edges: README.md.
+#include <pilfer/detail/base/test_point.hpp>
 #include <pilfer/timer.hpp>
 
 #include <algorithm>
@@ -87,6 +88,7 @@ void timed_task::end() noexcept {
 }
 
 void timed_task::start(pool_core& p, instant first, instant period) {
+    PILFER_TEST_CANNOT_REPEAT("a timer or time limit");
     m_pool = &p;
     m_due = std::min(first, never - 1);
     m_period = period;

@@ -1,4 +1,5 @@
 // A wait in a list: frames suspend, threads block, and the watcher ends the waits whose time is over.
+#include <pilfer/detail/base/test_point.hpp>
 #include <pilfer/detail/wait/wait.hpp>
 
 #include <pilfer/detail/cancel/points.hpp>
@@ -126,6 +127,9 @@ private:
 void wait_in(waiters& list, waiters::entry& e, instant until, const wait_kind& why, const void* object,
              awaited what, leaves when) noexcept {
     worker* w = this_worker();
+    if (until != never && object != nullptr) { // not a sleep
+        PILFER_TEST_CANNOT_REPEAT("a wait with a time limit");
+    }
     if (w == nullptr || (what == awaited::beside_nothing && scheduler::of(w).crew().is_forked_child())) {
         block_in(list, e, until, what);
         return;

@@ -19,6 +19,9 @@ bool announce_weighted(worker* w, task_word task, std::uint64_t weight, way may)
     if (weight == 1) {
         return announce(w, task, may); // needs no scales
     }
+#if defined(PILFER_TEST)
+    counts_fork(w, task);
+#endif
     san::release(reinterpret_cast<const void*>(task & ~kind_mask));
     return backend_of(w).announce_weighted(*static_cast<scheduler*>(w), task, weight, may);
 }

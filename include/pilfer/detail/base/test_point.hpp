@@ -3,7 +3,11 @@
 // Only a build with PILFER_TEST has them: the target pilfer::test, and the programs that link it. In any
 // other build the macros are empty: no call, no load, no word.
 //
-//   PILFER_TEST_POINT(what, object)   An operation on `object` begins: "locks a mutex".
+//   PILFER_TEST_POINT(what, object)   An operation on `object` begins: "locks a mutex". It ends with the
+//   block. PILFER_TEST_ORDER(what, object)   So for an operation that is no place for other tasks: only a
+//   recording,
+//                                     and its repetition, know it.
+//   PILFER_TEST_CANNOT_REPEAT(what)   A recording cannot be repeated from here on because of that.
 //   PILFER_TEST_FAULT(what, object)   True if the test wants it to fail.
 //   PILFER_TEST_MEMORY_FAULT(what)    So for an allocation, if the test has asked for such faults.
 //   PILFER_TEST_IO_FAULT(what)        So for a system call of pilfer::io.
@@ -25,18 +29,45 @@ enum class fault_kind { own, memory, io };
 
 /// The reactions of a test to these places.
 struct test_hooks {
-    void (*point)(const char* what, const void* object) noexcept;
+    /// `changes`: other tasks may go on here. True: done() is called at the end of the operation.
+    bool (*point)(const char* what, const void* object, bool changes) noexcept;
+    void (*done)() noexcept;
+    void (*cannot_repeat)(const char* what) noexcept;
     bool (*fault)(fault_kind kind, const char* what, const void* object) noexcept;
     bool (*wait)(const void* object) noexcept;
     void (*notify)(const void* object, bool all) noexcept;
+    bool fixed_loops; ///< Loops are split into the same parts each time, whoever asks for some.
 };
-/// Null while no schedule is explored.
+/// Null while no schedule is explored or recorded.
 extern PILFER_API std::atomic<const test_hooks*> test_points;
 
-inline void test_point(const char* what, const void* object) noexcept {
-    if (const test_hooks* const h = test_points.load(std::memory_order_relaxed)) {
-        h->point(what, object);
+/// An operation, from its point to its end.
+class test_step {
+public:
+    test_step(const char* what, const void* object, bool changes = true) noexcept {
+        if (const test_hooks* const h = test_points.load(std::memory_order_relaxed)) [[unlikely]] {
+            m_done = h->point(what, object, changes) ? h->done : nullptr;
+        }
     }
+    test_step(const test_step&) = delete;
+    test_step& operator=(const test_step&) = delete;
+    ~test_step() {
+        if (m_done != nullptr) [[unlikely]] {
+            m_done();
+        }
+    }
+
+private:
+    void (*m_done)() noexcept = nullptr;
+};
+inline void test_cannot_repeat(const char* what) noexcept {
+    if (const test_hooks* const h = test_points.load(std::memory_order_relaxed)) {
+        h->cannot_repeat(what);
+    }
+}
+[[nodiscard]] inline bool loops_are_fixed() noexcept {
+    const test_hooks* const h = test_points.load(std::memory_order_relaxed);
+    return h != nullptr && h->fixed_loops;
 }
 [[nodiscard]] inline bool test_fault(fault_kind kind, const char* what, const void* object) noexcept {
     const test_hooks* const h = test_points.load(std::memory_order_relaxed);
@@ -56,7 +87,10 @@ inline void test_notify(const void* object, bool all) noexcept {
 } // namespace v0
 } // namespace pilfer
 
-#define PILFER_TEST_POINT(what, object) ::pilfer::detail::test_point(what, object)
+#define PILFER_TEST_POINT(what, object) const ::pilfer::detail::test_step pilfer_test_step(what, object)
+#define PILFER_TEST_ORDER(what, object)                                                                      \
+    const ::pilfer::detail::test_step pilfer_test_step(what, object, false)
+#define PILFER_TEST_CANNOT_REPEAT(what) ::pilfer::detail::test_cannot_repeat(what)
 #define PILFER_TEST_FAULT(what, object)                                                                      \
     ::pilfer::detail::test_fault(::pilfer::detail::fault_kind::own, what, object)
 #define PILFER_TEST_MEMORY_FAULT(what)                                                                       \
@@ -69,6 +103,8 @@ inline void test_notify(const void* object, bool all) noexcept {
 #else
 
 #define PILFER_TEST_POINT(what, object) static_cast<void>(0)
+#define PILFER_TEST_ORDER(what, object) static_cast<void>(0)
+#define PILFER_TEST_CANNOT_REPEAT(what) static_cast<void>(0)
 #define PILFER_TEST_FAULT(what, object) false
 #define PILFER_TEST_MEMORY_FAULT(what) false
 #define PILFER_TEST_IO_FAULT(what) false

@@ -83,6 +83,38 @@ struct ranked {
     }
 };
 
+#if defined(PILFER_TEST)
+/// What a recording of a schedule, and its repetition, know of a task with a stack of its own: its name, from
+/// that of its parent and the number of the fork there. Relaxed atomics, as all words of a context.
+class test_identity {
+public:
+    [[nodiscard]] std::uint64_t name() const noexcept { return m_name.load(std::memory_order_relaxed); }
+    /// A task begins on this stack. `origin`: next() of its parent, or 0.
+    void begin(std::uint64_t origin) noexcept {
+        m_name.store(name_of(origin), std::memory_order_relaxed);
+        m_forks.store(0, std::memory_order_relaxed);
+        m_steps.store(0, std::memory_order_relaxed);
+    }
+    /// The origin of one more task that this one forks.
+    [[nodiscard]] PILFER_ALWAYS_INLINE std::uint64_t next() noexcept {
+        const std::uint64_t n = m_forks.load(std::memory_order_relaxed) + 1;
+        m_forks.store(n, std::memory_order_relaxed);
+        return name() + n;
+    }
+    [[nodiscard]] static constexpr std::uint64_t name_of(std::uint64_t origin) noexcept {
+        return (origin ^ (origin >> 32)) * 0x9e3779b97f4a7c15ULL;
+    }
+    /// The operations that the task is inside of.
+    [[nodiscard]] unsigned steps() const noexcept { return m_steps.load(std::memory_order_relaxed); }
+    void set_steps(unsigned n) noexcept { m_steps.store(n, std::memory_order_relaxed); }
+
+private:
+    std::atomic<std::uint64_t> m_name{0};
+    std::atomic<std::uint64_t> m_forks{0};
+    std::atomic<unsigned> m_steps{0};
+};
+#endif
+
 /// A stack. This record is at the top of its own stack, so that a context touches one page less.
 struct alignas(64) context {
     activation self;
@@ -104,6 +136,9 @@ struct alignas(64) context {
     std::uint32_t index = 0; // in its slab
     std::uint32_t valgrind_id = 0;
     std::atomic<std::uint32_t> waits{0}; // number of suspensions: `pilfer top` tells two waits apart by it
+#if defined(PILFER_TEST)
+    test_identity test;
+#endif
 #if defined(PILFER_CHECKED)
     std::atomic<context_state> state{context_state::pooled};
     std::atomic<held_lock*> locks{nullptr}; // the newest checked_lock taken on this stack

@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <pilfer/detail/base/test_point.hpp>
 #include <pilfer/detail/scope/range.hpp>
 #include <pilfer/parallel/grain.hpp>
 #include <pilfer/pool.hpp>
@@ -121,7 +122,14 @@ public:
             m_ended.store(true, std::memory_order_release); // with has_ended()
         }
     }
-    [[nodiscard]] bool has_ended() const noexcept { return m_ended.load(std::memory_order_acquire); }
+    [[nodiscard]] bool has_ended() const noexcept {
+#if defined(PILFER_TEST)
+        if (loops_are_fixed()) {
+            return false;
+        }
+#endif
+        return m_ended.load(std::memory_order_acquire);
+    }
 
 private:
     std::atomic<bool> m_ended{false};

@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <pilfer/detail/base/test_point.hpp>
 #include <pilfer/detail/base/ticks.hpp>
 #include <pilfer/detail/task/runtime.hpp>
 #include <pilfer/join.hpp>
@@ -71,13 +72,27 @@ public:
     /// True if a single iteration is longer than a piece, or if nothing is known of the iterations yet.
     /// Then a range is split before any worker asks. The next look may be far away, and announcing costs
     /// nothing beside such an iteration.
-    [[nodiscard]] bool splits_unasked() const noexcept { return m_long; }
+    [[nodiscard]] bool splits_unasked() const noexcept {
+#if defined(PILFER_TEST)
+        if (m_fixed) {
+            return m_splits < fixed_splits;
+        }
+#endif
+        return m_long;
+    }
+#if defined(PILFER_TEST)
+    /// True if no worker that asks gets a part. Then the first parts are all.
+    [[nodiscard]] bool is_fixed() const noexcept { return m_fixed; }
+#endif
     /// The piece size for the lower half of a range that was split. This half runs a piece before it
     /// splits unasked again. Otherwise one iteration that was interrupted, and so looked long, would cut
     /// the whole rest into single iterations.
     [[nodiscard]] piece_size of_lower() const noexcept {
         piece_size part = *this;
         part.m_long = false;
+#if defined(PILFER_TEST)
+        ++part.m_splits;
+#endif
         return part;
     }
     /// The piece size for the upper half of a range that was split. A thief takes this half as a rule, and
@@ -86,6 +101,9 @@ public:
     [[nodiscard]] piece_size of_upper() const noexcept {
         piece_size part = *this;
         part.m_long = m_long && m_known;
+#if defined(PILFER_TEST)
+        ++part.m_splits;
+#endif
         return part;
     }
     void start() noexcept { m_started = cheap_ticks(); }
@@ -112,6 +130,11 @@ private:
     std::uint64_t m_piece = piece_ticks();
     bool m_known = false;
     bool m_long = true;
+#if defined(PILFER_TEST)
+    static constexpr unsigned fixed_splits = 5; // so 32 parts
+    bool m_fixed = loops_are_fixed();
+    unsigned m_splits = 0;
+#endif
 };
 
 /// True if another worker wants a part of what this worker is at. One load in the usual case. Tasks that
@@ -120,6 +143,12 @@ private:
     if (!w->deque.signal().has(signal_word<std_atom>::asked)) [[likely]] {
         return false;
     }
+#if defined(PILFER_TEST)
+    if (piece.is_fixed()) {
+        (void)detail::split_wanted_cold(w);
+        return false;
+    }
+#endif
     if (detail::split_wanted_cold(w)) {
         return true;
     }

@@ -306,6 +306,9 @@ PILFER_ALWAYS_INLINE void detail::scope_core::spawn(F&& f) {
                 }
                 w->current.store(&c->self, detail::rlx);
                 c->self.node.store(&m_link, detail::rlx);
+#if defined(PILFER_TEST)
+                c->test.begin(me->ctx->test.next());
+#endif
                 detail::san::leave(&me->ctx->view, c->view, this);
                 detail::call_on(k, &m_link.head().rest, &child::main);
                 detail::san::enter(me->ctx->view);

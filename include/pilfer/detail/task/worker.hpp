@@ -122,6 +122,9 @@ struct suspension : submission_queue<std_atom>::node {
     /// Runs on the scheduler's stack after the switch. False: resume the frame at once. If it returns true
     /// the frame may be gone already.
     bool (*publish)(suspension&) noexcept = nullptr;
+#if defined(PILFER_TEST)
+    bool (*publish_recorded)(suspension&) noexcept = nullptr; // the waiting task's own, in a recording
+#endif
     exception_state exceptions{nullptr, 0}; // kept per thread by the C++ runtime
     const wait_kind* why = nullptr;         // null: it makes way, and is queued
     const void* object = nullptr;           // what it waits for
@@ -156,8 +159,19 @@ struct spark {
     }
     void set_parent(scope_node* s) noexcept { std::atomic_ref(m_parent).store(s, rlx); }
 
+#if defined(PILFER_TEST)
+    /// test_identity::next() of the task that has announced or submitted this one.
+    [[nodiscard]] PILFER_NO_SANITIZE std::uint64_t test_origin() noexcept {
+        return __atomic_load_n(&m_test_origin, __ATOMIC_RELAXED); // as parent_to_start()
+    }
+    void set_test_origin(std::uint64_t origin) noexcept { std::atomic_ref(m_test_origin).store(origin, rlx); }
+#endif
+
 private:
     scope_node* m_parent; // not initialised by a plain store
+#if defined(PILFER_TEST)
+    std::uint64_t m_test_origin;
+#endif
 };
 
 /// The innermost scope around the task of an entry. The address of a continuation is that of its scope's
@@ -250,8 +264,20 @@ PILFER_API bool announce_signalled(worker* w, task_word task, way may = way::mak
 /// may be on another worker afterwards.
 PILFER_API void attend(worker* w) noexcept;
 
+#if defined(PILFER_TEST)
+/// The task on `w` is about to announce `task`.
+PILFER_ALWAYS_INLINE void counts_fork(worker* w, task_word task) noexcept {
+    if ((task & kind_mask) != kind_continuation) {
+        reinterpret_cast<spark*>(task & ~kind_mask)->set_test_origin(w->current.load(rlx)->ctx->test.next());
+    }
+}
+#endif
+
 /// Puts `task` on the bottom of the own deque. True: call announce_signalled().
 [[nodiscard]] PILFER_ALWAYS_INLINE bool push_task(worker* w, task_word task) noexcept {
+#if defined(PILFER_TEST)
+    detail::counts_fork(w, task);
+#endif
     san::release(reinterpret_cast<const void*>(task & ~kind_mask));
     return w->deque.owner().push(task) || PILFER_CHAOS_MAYBE(trip);
 }

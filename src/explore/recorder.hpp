@@ -1,0 +1,81 @@
+// The recording of one run on several workers: its text grows as tasks begin and operations happen.
+#pragma once
+
+#if defined(PILFER_TEST)
+
+#include <cstddef>
+#include <cstdint>
+#include <fstream>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+
+#include <pilfer/detail/base/park.hpp>
+#include <pilfer/detail/base/raw_lock.hpp>
+#include <pilfer/detail/base/test_point.hpp>
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+
+class pool_core;
+
+class recorder {
+public:
+    /// `file`: the text is written there, too, as it grows; empty: nowhere. Throws std::system_error.
+    explicit recorder(const std::string& file);
+    recorder(const recorder&) = delete;
+    recorder& operator=(const recorder&) = delete;
+    ~recorder();
+
+    /// Of these tasks alone.
+    [[nodiscard]] const pool_core* pool() const noexcept { return m_pool; }
+    void records(const pool_core& p) noexcept { m_pool = &p; }
+
+    // ---- The lock of all operations, held from the begin of one to its end, or until its task waits. The
+    // thread that holds it may leave the stack of the task meanwhile.
+    void lock() noexcept { m_order.lock(); }
+    void unlock() noexcept { m_order.unlock(); }
+
+    // ---- any thread
+    /// Under the lock.
+    void operation(std::uint64_t task, const char* what) noexcept;
+    void begins(std::uint64_t task) noexcept;
+    void cannot_repeat(const char* why) noexcept;
+    /// Only the first call counts, and nothing is recorded after it. `failure`: empty if the run has passed.
+    void ends(std::string_view failure) noexcept;
+
+    /// After the end.
+    [[nodiscard]] const std::string& text() const noexcept { return m_text; }
+    [[nodiscard]] const std::string& failure() const noexcept { return m_failure; }
+
+private:
+    using lock_of_words = raw_lock<std_atom, futex_park>;
+    void add(const std::string& line);
+    [[nodiscard]] std::uint32_t number_of(std::uint64_t task);
+
+    lock_of_words m_order;
+    lock_of_words m_words_lock; // of what follows; held for a line
+    const pool_core* m_pool = nullptr;
+    std::ofstream m_file;
+    bool m_is_over = false;
+    std::string m_text;
+    std::string m_failure;
+    std::unordered_map<std::uint64_t, std::uint32_t> m_tasks;
+    std::unordered_map<const char*, std::uint32_t> m_words;
+    std::unordered_set<std::string> m_reasons;
+};
+
+/// The recording of this process; null: there is none.
+extern std::atomic<recorder*> running_recorder;
+/// What places of a program call while it is recorded.
+extern const test_hooks recording_hooks;
+/// The recording that has the calling task; null: there is none.
+[[nodiscard]] recorder* recorder_of_task() noexcept;
+
+} // namespace detail
+} // namespace v0
+} // namespace pilfer
+
+#endif

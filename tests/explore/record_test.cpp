@@ -1,0 +1,466 @@
+// Runs on several workers whose order is recorded, and repeated on one thread.
+#include "explore/bugs.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <ostream>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace {
+
+using bugs::lock;
+using bugs::shared;
+using pilfer::test::record;
+using pilfer::test::recording;
+using pilfer::test::require;
+using pilfer::test::result;
+using pilfer::test::schedules;
+using ::testing::AllOf;
+using ::testing::AnyOf;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+[[nodiscard]] result repeat(const std::string& text, const std::function<void()>& body) {
+    return schedules(1, {.replay = text}, body);
+}
+
+[[nodiscard]] std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+/// Real time passes, so that a thief comes, or another task is faster.
+void linger() { std::this_thread::sleep_for(std::chrono::microseconds(300)); }
+
+template <class F, class G>
+void both(F f, G g) {
+    (void)pilfer::join(
+        [&] {
+            linger();
+            f();
+        },
+        g);
+}
+
+// ---- errors that a run on several workers shows now and then ---------------------------------------
+
+void lost_update() {
+    shared<int> count{0};
+    const auto add = [&] {
+        const int before = count;
+        linger();
+        count = before + 1;
+    };
+    both(add, add);
+    require(count == 2, "both additions count");
+}
+
+void lock_order() {
+    pilfer::mutex accounts;
+    pilfer::mutex journal;
+    const auto lock_both = [](pilfer::mutex& first, pilfer::mutex& second) {
+        const lock a(first);
+        linger();
+        const lock b(second);
+    };
+    both([&] { lock_both(accounts, journal); }, [&] { lock_both(journal, accounts); });
+}
+
+void missed_notice() {
+    pilfer::mutex m;
+    pilfer::condition_variable changed;
+    shared<bool> ready{false};
+    both(
+        [&] {
+            ready = true;
+            changed.notify_one();
+        },
+        [&] {
+            lock l(m);
+            while (!ready) {
+                linger();
+                changed.wait(l);
+            }
+        });
+}
+
+void check_then_insert() {
+    pilfer::mutex m;
+    int computed = 0;
+    bool present = false;
+    const auto get = [&] {
+        lock l(m);
+        if (!present) {
+            l.unlock();
+            linger();
+            l.lock();
+            ++computed;
+            present = true;
+        }
+    };
+    both(get, get);
+    require(computed == 1, "a value is computed once");
+}
+
+/// Which of two results is first is nobody's promise.
+void order_of_futures() {
+    pilfer::mutex m;
+    std::vector<int> ended;
+    const auto task = [&](int i) {
+        linger();
+        const lock l(m);
+        ended.push_back(i);
+    };
+    auto first = pilfer::async([&] { task(1); });
+    auto second = pilfer::async([&] { task(2); });
+    first.get();
+    second.get();
+    require(ended.front() == 2, "the second one is first");
+}
+
+void permits() {
+    pilfer::counting_semaphore<> slots(2);
+    pilfer::channel<int> both_have(2);
+    pilfer::scope s;
+    for (int i = 0; i < 2; ++i) {
+        s.fork([&, i] {
+            slots.acquire();
+            linger();
+            slots.acquire(); // the other one holds it
+            (void)both_have.send(i);
+            slots.release(2);
+        });
+    }
+    s.sync();
+    both_have.close();
+}
+
+void first_message() {
+    pilfer::channel<int> queue(4);
+    pilfer::scope s;
+    for (int i = 0; i < 3; ++i) {
+        s.fork([&, i] {
+            linger();
+            (void)queue.send(i);
+        });
+    }
+    const int first = *queue.receive();
+    s.sync();
+    require(first == 2, "the last one is first");
+}
+
+struct error {
+    const char* name;
+    void (*body)();
+};
+constexpr error errors[] = {
+    {"lost_update", &lost_update},           {"lock_order", &lock_order},
+    {"missed_notice", &missed_notice},       {"check_then_insert", &check_then_insert},
+    {"order_of_futures", &order_of_futures}, {"permits", &permits},
+    {"first_message", &first_message}};
+
+/// The first run that fails, or that does not.
+[[nodiscard]] recording run_that(bool passes, void (*body)()) {
+    recording r;
+    for (unsigned i = 0; i < 1'000; ++i) {
+        r = record({.workers = 2 + i % 3}, body);
+        if (r.passed == passes) {
+            return r;
+        }
+    }
+    ADD_FAILURE() << (passes ? "all runs have failed" : "no run has failed");
+    return r;
+}
+
+class recorded : public testing::TestWithParam<error> {};
+
+TEST_P(recorded, fails_again) {
+    const recording r = run_that(false, GetParam().body);
+    EXPECT_THAT(r.schedule, StartsWith("recorded 1\n"));
+    for (int i = 0; i < 3; ++i) {
+        const result again = repeat(r.schedule, GetParam().body);
+        EXPECT_FALSE(again);
+        EXPECT_TRUE(again.fits) << again.message << '\n' << r.schedule;
+        EXPECT_EQ(first_line(again.message), first_line(r.message)) << r.schedule;
+        EXPECT_EQ(again.schedule, r.schedule);
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(record, recorded, testing::ValuesIn(errors),
+                         [](const auto& each) { return std::string(each.param.name); });
+
+class repaired : public testing::TestWithParam<bugs::bug> {};
+
+TEST_P(repaired, passes_again) {
+    const auto body = [] { GetParam().body(true); };
+    for (unsigned i = 0; i < 4; ++i) {
+        const recording r = record({.workers = 1 + i}, body);
+        ASSERT_TRUE(r) << r.message;
+        const result again = repeat(r.schedule, body);
+        if (r.schedule.find("\nn ") == std::string::npos) {
+            ASSERT_TRUE(again) << again.message << '\n' << r.schedule;
+            ASSERT_TRUE(again.fits);
+        } else {
+            ASSERT_FALSE(again.fits);
+            ASSERT_THAT(again.message, HasSubstr("cannot be repeated"));
+        }
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(record, repaired, testing::ValuesIn(bugs::all),
+                         [](const auto& each) { return std::string(each.param.name); });
+
+// ---- what tasks a run has -----------------------------------------------------------------------
+
+/// Sums up under a mutex, in an order that counts.
+struct ordered_sum {
+    pilfer::mutex m;
+    std::uint64_t sum = 1;
+    void add(std::uint64_t n) {
+        const lock l(m);
+        sum = sum * 31 + n;
+    }
+};
+
+/// Records `run`, whose result depends on the order of its operations, and expects the same result again.
+void has_same_order(std::uint64_t (*run)()) {
+    std::uint64_t first = 0;
+    for (unsigned workers = 1; workers <= 4; ++workers) {
+        const recording r = record({.workers = workers}, [&] { first = run(); });
+        ASSERT_TRUE(r) << r.message;
+        std::uint64_t second = 0;
+        const result again = repeat(r.schedule, [&] { second = run(); });
+        ASSERT_TRUE(again) << again.message << '\n' << r.schedule;
+        ASSERT_EQ(second, first) << r.schedule;
+    }
+}
+
+TEST(order, of_a_loop) {
+    has_same_order([] {
+        ordered_sum s;
+        pilfer::for_each(0, 200, [&](int i) {
+            if (i % 16 == 0) {
+                linger();
+            }
+            s.add(static_cast<std::uint64_t>(i));
+        });
+        return s.sum;
+    });
+}
+
+TEST(order, of_spawned_children) {
+    has_same_order([] {
+        ordered_sum s;
+        pilfer::scope all;
+        for (std::uint64_t i = 0; i < 40; ++i) {
+            all.spawn([&s, i] {
+                if (i % 8 == 0) {
+                    linger();
+                }
+                s.add(i);
+                (void)pilfer::join([&] { s.add(i + 100); }, [&] { s.add(i + 200); });
+            });
+        }
+        all.sync();
+        return s.sum;
+    });
+}
+
+TEST(order, of_tasks_that_sleep_block_and_submit) {
+    has_same_order([] {
+        ordered_sum s;
+        std::vector<pilfer::future<void>> all;
+        for (std::uint64_t i = 0; i < 8; ++i) {
+            all.push_back(pilfer::async([&s, i] {
+                pilfer::sleep_for(std::chrono::microseconds(100 * (i % 3)));
+                s.add(i);
+                pilfer::blocking([] { linger(); });
+                s.add(i + 100);
+                pilfer::yield();
+                pilfer::async([&s, i] { s.add(i + 200); }).get();
+            }));
+        }
+        for (auto& one : all) {
+            one.get();
+        }
+        return s.sum;
+    });
+}
+
+TEST(order, of_futures_that_follow) {
+    has_same_order([] {
+        ordered_sum s;
+        std::vector<pilfer::future<void>> all;
+        for (std::uint64_t i = 0; i < 6; ++i) {
+            auto one = pilfer::async([&s, i] {
+                if (i % 2 == 0) {
+                    linger();
+                }
+                s.add(i);
+            });
+            all.push_back(std::move(one).then([&s, i] { s.add(i + 100); }));
+        }
+        for (auto& one : all) {
+            one.get();
+        }
+        return s.sum;
+    });
+}
+
+// ---- texts that fit nothing ---------------------------------------------------------------------
+
+[[nodiscard]] recording of_two_tasks() {
+    return record({.workers = 2}, [] {
+        pilfer::mutex m;
+        const auto work = [&] { const lock l(m); };
+        both(work, work);
+    });
+}
+
+TEST(misfit, of_another_operation) {
+    const result r = repeat(of_two_tasks().schedule, [] {
+        pilfer::counting_semaphore<> s(2);
+        s.acquire();
+    });
+    EXPECT_FALSE(r);
+    EXPECT_FALSE(r.fits);
+    EXPECT_THAT(r.message,
+                AllOf(HasSubstr("does not fit this program: operation 1 of 4 is \"task "),
+                      HasSubstr("locks a mutex\""), HasSubstr("comes to \"acquires a semaphore\"")));
+}
+
+TEST(misfit, of_a_program_that_ends_early) {
+    const result r = repeat(of_two_tasks().schedule, [] {
+        pilfer::mutex m;
+        const lock l(m);
+    });
+    EXPECT_FALSE(r.fits);
+    EXPECT_THAT(r.message, HasSubstr("no task comes to it"));
+}
+
+TEST(misfit, of_a_program_that_goes_on) {
+    const result r = repeat(record({.workers = 2}, [] {}).schedule, [] {
+        pilfer::mutex m;
+        const lock l(m);
+    });
+    EXPECT_FALSE(r.fits);
+    EXPECT_THAT(r.message, HasSubstr("it ends here, and task 1 comes to \"locks a mutex\""));
+}
+
+TEST(misfit, of_a_repaired_program) {
+    const result r = repeat(run_that(false, &order_of_futures).schedule, [] {
+        pilfer::mutex m;
+        auto first = pilfer::async([&] { const lock l(m); });
+        auto second = pilfer::async([&] { const lock l(m); });
+        first.get();
+        second.get();
+    });
+    EXPECT_FALSE(r);
+    EXPECT_FALSE(r.fits);
+    EXPECT_THAT(r.message,
+                AnyOf(HasSubstr("has failed, and this one has not"), HasSubstr("no task comes to it")));
+}
+
+void cannot_be_repeated(const char* why, void (*body)()) {
+    const recording r = record({.workers = 2}, body);
+    ASSERT_TRUE(r) << r.message;
+    const result again = repeat(r.schedule, body);
+    EXPECT_FALSE(again);
+    EXPECT_FALSE(again.fits);
+    EXPECT_THAT(again.message, AllOf(HasSubstr("cannot be repeated"), HasSubstr(why)));
+}
+
+TEST(refusal, names_the_reason) {
+    using namespace std::chrono_literals;
+    cannot_be_repeated("a wait with a time limit",
+                       [] { (void)pilfer::channel<int>(1).try_receive_for(1ms); });
+    cannot_be_repeated("a cancellation", [] {
+        pilfer::scope s;
+        s.cancel();
+        try {
+            s.sync();
+        } catch (const pilfer::stopped&) {
+        }
+    });
+    cannot_be_repeated("a timer or time limit", [] { (void)pilfer::after(1ms, [] {}); });
+    cannot_be_repeated("a thread that is no worker", [] {
+        pilfer::mutex m;
+        std::thread([&] { const lock l(m); }).join();
+    });
+    cannot_be_repeated("a wait for a test::atomic", [] {
+        pilfer::test::atomic<int> n{0};
+        both([&] { n = 1, n.notify_all(); }, [&] { n.wait(0); });
+    });
+    cannot_be_repeated("a graph", [] {
+        pilfer::graph g;
+        (void)g.task([] {});
+        g.run();
+    });
+}
+
+TEST(text, cut_anywhere_is_no_crash) {
+    const std::string all = run_that(false, &lost_update).schedule;
+    for (std::size_t n = 0; n <= all.size(); ++n) {
+        if (n == 0) {
+            continue; // no text at all is no repetition
+        }
+        try {
+            const result r = repeat(all.substr(0, n), &lost_update);
+            EXPECT_TRUE(r.fits || !r.message.empty());
+        } catch (const std::invalid_argument&) {
+            EXPECT_LT(n, std::string("recorded 1\n").size());
+        }
+    }
+}
+
+TEST(text, malformed_is_refused) {
+    for (const char* const text :
+         {"recorded", "recorded 2\n", "recorded 1\n0 0\n", "recorded 1\nt 1\nw x\n1 0\n",
+          "recorded 1\nt 1\nw x\n0 1\n", "recorded 1\nt 1\nt 1\n", "recorded 1\nt g\n",
+          "recorded 1\nt 11111111111111111\n", "recorded 1\n\n", "recorded 1\nt 1\nw x\n0 0x\n",
+          "recorded 1\nt 1\nw x\n0-0\n", "recorded 1\ne\nt 1\n", "recorded 1\nx\n"}) {
+        EXPECT_THROW((void)repeat(text, [] {}), std::invalid_argument) << text;
+    }
+}
+
+TEST(text, is_in_the_file_before_the_program_dies) {
+    const std::string name = testing::TempDir() + "pilfer_recording_" + std::to_string(::getpid());
+    const auto body = [](bool dies) {
+        shared<int> n{0};
+        both([&] { n = 1; }, [&] { n = 2; });
+        if (dies) {
+            std::_Exit(3);
+        }
+    };
+    EXPECT_EXIT((void)record({.workers = 2, .file = name}, [&] { body(true); }), testing::ExitedWithCode(3),
+                "");
+    std::ifstream file(name);
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    EXPECT_THAT(text, AllOf(StartsWith("recorded 1\n"), HasSubstr("w stores to an atomic\n")));
+    EXPECT_TRUE(repeat(text, [&] { body(false); }));
+    (void)std::remove(name.c_str());
+}
+
+TEST(call, is_checked) {
+    EXPECT_THROW((void)record({}, {}), std::invalid_argument);
+    EXPECT_THROW((void)record({.file = "/nowhere/at/all"}, [] {}), std::system_error);
+    const recording r =
+        record({.workers = 1}, [] { EXPECT_THROW((void)record({}, [] {}), pilfer::usage_error); });
+    EXPECT_TRUE(r) << r.message;
+    const recording thrown = record({.workers = 1}, [] { throw std::runtime_error("this"); });
+    EXPECT_EQ(thrown.message, "body has thrown this");
+}
+
+} // namespace
