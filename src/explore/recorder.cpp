@@ -37,7 +37,7 @@ constexpr std::size_t longest_recording = std::size_t{64} << 20;
     return a != nullptr ? &a->ctx->test : nullptr;
 }
 
-bool point_of_task(const char* what, const void*, bool changes) noexcept {
+bool recorded_point(const char* what, const void*, bool changes) noexcept {
     recorder& r = *running_recorder.load(acq);
     test_identity* const self = identity_in(r);
     if (self == nullptr) {
@@ -54,7 +54,7 @@ bool point_of_task(const char* what, const void*, bool changes) noexcept {
     return true;
 }
 
-void end_of_step() noexcept {
+void recorded_end() noexcept {
     recorder& r = *running_recorder.load(acq);
     test_identity* const self = identity_in(r);
     self->set_steps(self->steps() - 1);
@@ -75,8 +75,8 @@ void no_notice(const void*, bool) noexcept {}
 
 std::atomic<recorder*> running_recorder{nullptr};
 
-const test_hooks recording_hooks{&point_of_task, &end_of_step, &cannot_repeat_task, &no_fault, &no_wait,
-                                 &no_notice,     true};
+const test_hooks recording_hooks{&recorded_point, &recorded_end, &cannot_repeat_task, &no_fault, &no_wait,
+                                 &no_notice,      true};
 
 recorder* recorder_of_task() noexcept {
     recorder* const r = running_recorder.load(acq);

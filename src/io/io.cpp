@@ -61,6 +61,7 @@ constexpr detail::wait_kind writable_kind{"a descriptor to be writable",
     if (!w->pool->backend().watches_descriptors()) {
         return pilfer::blocking([&] { return wait_on_thread(fd, what, until); });
     }
+    PILFER_TEST_CANNOT_REPEAT("a wait for a descriptor");
     int error = 0;
     detail::readiness* const io = w->pool->io->get(error);
     if (io == nullptr) {

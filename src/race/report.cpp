@@ -233,9 +233,10 @@ int write_report(const findings& f) {
     if (races == 0) {
         text += "pilfer race: no race " + promise(f, lines, any_local) + "\n";
     } else {
-        text += "pilfer race: " + std::to_string(races) +
-                (races == 1 ? " race; it may hide others: mend it" : " races; they may hide others: mend them") +
-                ", and run the program again\n";
+        text +=
+            "pilfer race: " + std::to_string(races) +
+            (races == 1 ? " race; it may hide others: mend it" : " races; they may hide others: mend them") +
+            ", and run the program again\n";
     }
     const char* const path = std::getenv("PILFER_RACE_REPORT");
     std::FILE* const to = path != nullptr && *path != '\0' ? std::fopen(path, "w") : stderr;
