@@ -52,10 +52,12 @@ public:
     }
     /// Returns false if the channel is closed, or if it would have to wait.
     [[nodiscard]] bool try_send(T&& value) {
+        PILFER_TEST_POINT("looks whether a channel has room", &m_core);
         return m_core.state().accepts() && send_within(std::move(value), 0);
     }
     /// Sends a copy, without a wait.
     [[nodiscard]] bool try_send(const T& value) requires std::copy_constructible<T> {
+        PILFER_TEST_POINT("looks whether a channel has room", &m_core);
         return m_core.state().accepts() && send_within(value, 0);
     }
     /// Returns false if the channel is closed, or if there was no room in time; closed() says which.

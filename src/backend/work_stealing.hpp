@@ -21,7 +21,7 @@ public:
     void make_runnable(suspension& s) noexcept override;
     [[nodiscard]] std::uintptr_t refill_contexts(scheduler& w) noexcept final;
 
-    [[nodiscard]] bool help_on_top(scheduler& w) noexcept final;
+    [[nodiscard]] bool help_on_top(scheduler& w) noexcept override;
     void yield(scheduler& w) noexcept override;
     void run_blocking(scheduler& w, blocking_job& job) noexcept override;
 

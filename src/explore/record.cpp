@@ -33,6 +33,8 @@ namespace {
 
 /// So often the caller looks whether the run stands still.
 constexpr std::uint64_t pause_ns = 5'000'000;
+/// After so many looks in a row no thread outside is expected to make a task ready.
+constexpr unsigned most_looks = 40;
 
 [[nodiscard]] recorder& recorder_here() noexcept { return *running_recorder.load(acq); }
 
@@ -40,6 +42,8 @@ class recorded_stealing final : public work_stealing {
 public:
     using work_stealing::work_stealing;
 
+    /// An operation may wait here, and another task on the same stack would begin inside of it.
+    [[nodiscard]] bool help_on_top(scheduler&) noexcept override { return false; }
     void suspend(scheduler& w, suspension& s) noexcept override;
     void yield(scheduler& w) noexcept override;
     void run_blocking(scheduler& w, blocking_job& job) noexcept override { run_in_place(w, job); }
@@ -48,7 +52,6 @@ public:
     [[nodiscard]] bool can_resize() const noexcept override { return false; }
     void queue(submission& s, priority level, origin from) noexcept override;
     void task_begins(scheduler& w, task_word task) noexcept override;
-    [[nodiscard]] void* task_leaves(const suspension* wait) noexcept override;
 
 private:
     std::atomic<bool> m_has_body{false};
@@ -102,13 +105,6 @@ void recorded_stealing::task_begins(scheduler& w, task_word task) noexcept {
         self.begin(reinterpret_cast<spark*>(task & ~kind_mask)->test_origin());
         recorder_here().begins(self.name());
     }
-}
-
-void* recorded_stealing::task_leaves(const suspension* wait) noexcept {
-    if (wait == nullptr) {
-        recorder_here().cannot_repeat("a task on top of a waiting one, because there was no stack");
-    }
-    return nullptr;
 }
 
 // ---- the run ----------------------------------------------------------------------------------
@@ -181,7 +177,7 @@ struct recorded_body : submission {
     return begun == ended;
 }
 
-/// True if nothing will ever run. `progress`: of the last look.
+/// True if nothing runs, and no task waits for another pool. `progress`: of the last look.
 [[nodiscard]] bool stands_still(const pool_core& p, std::uint64_t& progress) noexcept {
     const std::uint64_t before = std::exchange(progress, figures::progress(p));
     return before == progress && everybody_rests(p) && p.submissions.empty() && p.runnable.empty() &&
@@ -189,17 +185,31 @@ struct recorded_body : submission {
            (figures::suspended(p) != 0 || figures::waiting_coroutines(p) != 0);
 }
 
+[[nodiscard]] std::string waits_of(pool_core& p, bool& elsewhere) {
+    task_numbers tasks;
+    step_log steps;
+    return text_of_waits(p, tasks, steps, true, elsewhere);
+}
+
 /// The body and all that it has started. False: tasks wait for ever.
 [[nodiscard]] bool run_to_end(pool_core& p, recorded_body& body) {
     submit(p, &body);
     std::uint64_t progress = 0;
+    unsigned looks = 0;
     for (;;) {
         os::futex_wait_for(body.is_over, 0, pause_ns);
         if (is_quiet(p)) {
             return true;
         }
-        if (stands_still(p, progress)) {
-            return false;
+        looks = stands_still(p, progress) ? looks + 1 : 0;
+        if (looks == most_looks) {
+            bool elsewhere = false;
+            (void)waits_of(p, elsewhere);
+            if (!elsewhere) {
+                return false;
+            }
+            recorder_here().cannot_repeat("a wait for another pool");
+            looks = 0;
         }
         if (body.is_over.load(acq) != 0) {
             std::atomic<std::uint32_t> never_set{0};
@@ -240,10 +250,8 @@ void record_in_a_pool(recorder& r, const test::record_options& o, const std::fun
         r.ends("");
         return;
     }
-    task_numbers tasks;
-    step_log steps;
     bool elsewhere = false;
-    const std::string waits = text_of_waits(p->core(), tasks, steps, true, elsewhere);
+    const std::string waits = waits_of(p->core(), elsewhere);
     r.ends((task->is_over.load(acq) != 0 ? "body has ended, and tasks wait for ever:\n"
                                          : "a deadlock: all tasks wait for ever:\n") +
            waits);
@@ -264,9 +272,11 @@ recording record(const record_options& o, const std::function<void()>& body) {
         throw std::invalid_argument("pilfer: test::record: body is empty");
     }
     const std::lock_guard lock(detail::one_call);
-    detail::recorder r(o.file);
-    detail::record_in_a_pool(r, o, body);
-    return {r.failure().empty(), r.failure(), r.text()};
+    // Kept until the next call: another thread may be about to ask whether it is a worker of that pool.
+    static auto& last = *new std::unique_ptr<detail::recorder>;
+    last = std::make_unique<detail::recorder>(o.file);
+    detail::record_in_a_pool(*last, o, body);
+    return {last->failure().empty(), last->failure(), last->text()};
 }
 
 } // namespace test

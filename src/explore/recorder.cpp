@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "search/recorded.hpp"
+#include "task/own_child.hpp"
 #include "worker/scheduler.hpp"
 
 namespace pilfer {
@@ -83,6 +84,13 @@ recorder* recorder_of_task() noexcept {
     return r != nullptr && identity_in(*r) != nullptr ? r : nullptr;
 }
 
+void runs_child_itself(spark& child) noexcept {
+    recorder* const r = recorder_of_task();
+    if (r != nullptr && !identity_in(*r)->has_forked(child.test_origin())) {
+        r->cannot_repeat("a child that another task has forked into the same scope");
+    }
+}
+
 recorder::recorder(const std::string& file) {
     if (!file.empty()) {
         m_file.open(file, std::ios::trunc);
@@ -154,6 +162,9 @@ void recorder::ends(std::string_view failure) noexcept {
         const std::string first = first_line(failure);
         add(first.empty() ? "e\n" : "e " + first + '\n');
         m_is_over = true;
+    }
+    if (m_file.is_open() && !m_file) {
+        os::write_error("pilfer: the file of a recording cannot be written\n");
     }
 }
 

@@ -30,8 +30,8 @@ public:
     ~recorder();
 
     /// Of these tasks alone.
-    [[nodiscard]] const pool_core* pool() const noexcept { return m_pool; }
-    void records(const pool_core& p) noexcept { m_pool = &p; }
+    [[nodiscard]] const pool_core* pool() const noexcept { return m_pool.load(rlx); }
+    void records(const pool_core& p) noexcept { m_pool.store(&p, rlx); } // only compared
 
     // ---- The lock of all operations, held from the begin of one to its end, or until its task waits. The
     // thread that holds it may leave the stack of the task meanwhile.
@@ -57,7 +57,7 @@ private:
 
     lock_of_words m_order;
     lock_of_words m_words_lock; // of what follows; held for a line
-    const pool_core* m_pool = nullptr;
+    std::atomic<const pool_core*> m_pool{nullptr};
     std::ofstream m_file;
     bool m_is_over = false;
     std::string m_text;

@@ -204,6 +204,9 @@ PILFER_ALWAYS_INLINE spark* scope_core::child_at(task_word entry) const noexcept
 /// Runs a child that was popped from the own deque. Another task of this thread may have pushed it.
 PILFER_ALWAYS_INLINE void scope_core::run_taken(spark* d) {
     san::acquire(d);
+#if defined(PILFER_TEST)
+    runs_child_itself(*d);
+#endif
     d->run(d, nullptr);
     m_children.complete();
 }

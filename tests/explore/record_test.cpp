@@ -278,6 +278,29 @@ TEST(order, of_spawned_children) {
     });
 }
 
+TEST(order, of_attempts_at_a_channel) {
+    has_same_order([] {
+        pilfer::channel<std::uint64_t> c(2);
+        std::uint64_t sent = 0;
+        std::uint64_t received = 0;
+        both(
+            [&] {
+                for (std::uint64_t i = 1; i < 20; ++i) {
+                    sent = 2 * sent + (c.try_send(i) ? 1 : 0);
+                }
+            },
+            [&] {
+                for (int i = 0; i < 20; ++i) {
+                    if (i % 5 == 0) {
+                        linger();
+                    }
+                    received = 3 * received + c.try_receive().value_or(0);
+                }
+            });
+        return 31 * sent + received;
+    });
+}
+
 TEST(order, of_tasks_that_sleep_block_and_submit) {
     has_same_order([] {
         ordered_sum s;
@@ -402,6 +425,20 @@ TEST(refusal, names_the_reason) {
     cannot_be_repeated("a wait for a test::atomic", [] {
         pilfer::test::atomic<int> n{0};
         both([&] { n = 1, n.notify_all(); }, [&] { n.wait(0); });
+    });
+    cannot_be_repeated("a child that another task has forked", [] {
+        pilfer::scope s;
+        for (int i = 0; i < 20; ++i) {
+            s.fork([&s] {
+                pilfer::yield();
+                s.fork([] { linger(); });
+            });
+        }
+        s.sync();
+    });
+    cannot_be_repeated("a wait for another pool", [] {
+        pilfer::pool other({.workers = 1});
+        other.run([] { std::this_thread::sleep_for(300ms); });
     });
     cannot_be_repeated("a graph", [] {
         pilfer::graph g;

@@ -488,7 +488,12 @@ TEST_F(tbb_waits, for_a_mutex_sleep_on) {
         });
         EXPECT_TRUE(comes([&] { return sleeps_in_the_kernel(worker); }));
         const auto sleeps = [&] { return std::stol(fact_of(worker, "status", "voluntary_ctxt_switches:")); };
-        const long before = sleeps();
+        long before = -1; // until it has come to rest
+        EXPECT_TRUE(comes([&] {
+            std::this_thread::sleep_for(20ms);
+            const long earlier = std::exchange(before, sleeps());
+            return earlier == before;
+        }));
         std::this_thread::sleep_for(300ms);
         EXPECT_LE(sleeps(), before + 2);
     }

@@ -3,10 +3,8 @@
 // Only a build with PILFER_TEST has them: the target pilfer::test, and the programs that link it. In any
 // other build the macros are empty: no call, no load, no word.
 //
-//   PILFER_TEST_POINT(what, object)   An operation on `object` begins: "locks a mutex". It ends with the
-//   block. PILFER_TEST_ORDER(what, object)   So for an operation that is no place for other tasks: only a
-//   recording,
-//                                     and its repetition, know it.
+//   PILFER_TEST_POINT(what, object)   An operation on `object` begins: "locks a mutex". The block ends it.
+//   PILFER_TEST_ORDER(what, object)   Likewise, but no other task may run here: for recordings alone.
 //   PILFER_TEST_CANNOT_REPEAT(what)   A recording cannot be repeated from here on because of that.
 //   PILFER_TEST_FAULT(what, object)   True if the test wants it to fail.
 //   PILFER_TEST_MEMORY_FAULT(what)    So for an allocation, if the test has asked for such faults.

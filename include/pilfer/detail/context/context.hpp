@@ -101,6 +101,10 @@ public:
         m_forks.store(n, std::memory_order_relaxed);
         return name() + n;
     }
+    /// True if next() has given `origin`.
+    [[nodiscard]] bool has_forked(std::uint64_t origin) const noexcept {
+        return origin - name() - 1 < m_forks.load(std::memory_order_relaxed);
+    }
     [[nodiscard]] static constexpr std::uint64_t name_of(std::uint64_t origin) noexcept {
         return (origin ^ (origin >> 32)) * 0x9e3779b97f4a7c15ULL;
     }
