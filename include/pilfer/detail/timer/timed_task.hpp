@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <pilfer/detail/base/outcome.hpp>
 #include <pilfer/detail/pool/detached.hpp>
 #include <pilfer/detail/task/runtime.hpp>
 #include <pilfer/detail/timer/alarm.hpp>
