@@ -20,7 +20,12 @@ says "libtbb.so.12 is $(readlink -f "$library")" 0 "$script" --library "$library
 says "libtbb.so.12 is $(readlink -f "$library")" 0 "$script" "$program" --gtest_filter=tbb_errors.versions
 says "/nowhere/libtbb.so.12 is not a file" 2 "$script" --library /nowhere/libtbb.so.12 "$program"
 says "is not libpilfer-tbb" 2 "$script" --library /bin/true "$program"
-says "there is no program /nowhere/program" 2 "$script" --library "$library" /nowhere/program
+says "there is no program /nowhere/program" 127 "$script" --library "$library" /nowhere/program
+says "there is no program no-such-program" 127 "$script" --library "$library" no-such-program
+says "there is no option --fast" 2 "$script" --library "$library" --fast
+for option in --help -h; do
+    [[ $("$script" "$option") == "usage: pilfer-run-with-tbb "* ]] || { echo "$option prints no usage" && failed=1; }
+done
 says "usage:" 2 "$script" --library "$library"
 says "--library needs a file" 2 "$script" --library
 
@@ -30,6 +35,16 @@ trap 'rm -rf "$folder"' EXIT
 printf '#!/bin/sh\n# pilfer: internal error\n' >"$folder/static"
 printf '#!/bin/sh\n# libpilfer.so\n' >"$folder/shared"
 chmod +x "$folder/static" "$folder/shared"
+echo >"$folder/text"
+says "$folder/text cannot be executed" 126 "$script" --library "$library" "$folder/text"
+says "$folder cannot be executed" 126 "$script" --library "$library" "$folder"
+
+# A program without oneTBB is said, and one with it is not.
+says "/bin/true does not need libtbb.so.12" 0 "$script" --library "$library" /bin/true
+if "$script" --library "$library" "$program" --gtest_list_tests 2>&1 | grep "does not need"; then
+    echo "the program needs it"
+    failed=1
+fi
 says "static has a static libpilfer, so pilfer and oneTBB have a pool each" 0 "$script" --library "$library" "$folder/static"
 if grep -qa "pilfer: internal error" "$library"; then
     says "$(readlink -f "$library") has a static libpilfer, so pilfer" 0 "$script" --library "$library" "$folder/shared"
