@@ -281,8 +281,8 @@ void timed_task::arm_again(worker* w, std::uint64_t word) noexcept {
     retain(); // once it is armed it may run and end elsewhere
     auto& here = static_cast<scheduler&>(*w);
     // A run on top of another frame returns to that frame, which may run for long, and not to the scheduler.
-    const activation* const run = w->current.load(rlx);
-    const bool is_alone = run->ctx != nullptr && run == &run->ctx->self;
+    const activation* const now_running = w->current.load(rlx);
+    const bool is_alone = now_running->ctx != nullptr && now_running == &now_running->ctx->self;
     arm(here, m_clock, m_due, is_alone ? told::soon : told::at_once);
     settle_arming(word);
     release();
