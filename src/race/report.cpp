@@ -2,8 +2,10 @@
 #include <link.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <string>
 #include <utility>
 #include <vector>
@@ -174,6 +176,22 @@ void add_side(std::string& to, const source_lines& lines, const side& s, const c
     return why.empty() ? "of this input in any schedule" : "in the order of this run (" + why + ")";
 }
 
+/// To the file that PILFER_RACE_REPORT names. Without one, and if it cannot be written, to standard error.
+void put_out(const std::string& text) {
+    const char* const path = std::getenv("PILFER_RACE_REPORT");
+    if (path != nullptr && *path != '\0') {
+        std::FILE* const file = std::fopen(path, "w");
+        bool written = file != nullptr && std::fwrite(text.data(), 1, text.size(), file) == text.size();
+        written = (file == nullptr || std::fclose(file) == 0) && written;
+        if (written) {
+            return;
+        }
+        std::fprintf(stderr, "pilfer race: the file %s of PILFER_RACE_REPORT cannot be written: %s\n", path,
+                     std::strerror(errno));
+    }
+    std::fwrite(text.data(), 1, text.size(), stderr);
+}
+
 } // namespace
 
 int write_report(const findings& f) {
@@ -238,14 +256,7 @@ int write_report(const findings& f) {
             (races == 1 ? " race; it may hide others: mend it" : " races; they may hide others: mend them") +
             ", and run the program again\n";
     }
-    const char* const path = std::getenv("PILFER_RACE_REPORT");
-    std::FILE* const to = path != nullptr && *path != '\0' ? std::fopen(path, "w") : stderr;
-    if (to != nullptr) {
-        std::fwrite(text.data(), 1, text.size(), to);
-        if (to != stderr) {
-            std::fclose(to);
-        }
-    }
+    put_out(text);
     return races != 0 ? 66 : -1;
 }
 
