@@ -16,6 +16,22 @@ set confirm off
 set debuginfod enabled off
 source $script
 run
+generate-core-file $folder/without
+python
+import struct
+# The core file without its stacks, as gdb makes one on Linux 6.13 and later.
+with open("$folder/without", "r+b") as core:
+    head = core.read(64)
+    first, size, count = struct.unpack_from("<Q", head, 32)[0], *struct.unpack_from("<HH", head, 54)
+    stacks = [context for p in pools() for context, _ in p.stacks()]
+    for i in range(count):
+        core.seek(first + i * size)
+        part = core.read(size)
+        kind, low, length = struct.unpack_from("<I", part)[0], *struct.unpack_from("<Q16xQ", part, 16)
+        if kind == 1 and any(low <= context < low + length for context in stacks):
+            core.seek(first + i * size + 32)
+            core.write(b"\\0" * 8)
+end
 pilfer pools
 pilfer workers
 pilfer contexts
@@ -69,7 +85,19 @@ END
 else
     echo "No core file was looked at: core_pattern is not a file's name, or their size is limited."
 fi
+cat >"$folder/bare" <<END
+set pagination off
+set debuginfod enabled off
+source $script
+pilfer pools
+pilfer contexts
+pilfer bt all
+END
+gdb -nx -q -batch -x "$folder/bare" "$program" "$folder/without" >"$folder/lost" 2>&1 || true
+expect lost '^pool 1: 3 workers, [0-9]+ stacks are not in this core file$' 1
+expect lost '^pool 1: [0-9]+ stacks are not in this core file$' 2
+expect lost 'suspended contexts' 0
 if ((failed)); then
-    cat "$folder"/live "$folder"/dead
+    cat "$folder"/live "$folder"/lost "$folder"/dead
 fi
 exit "$failed"

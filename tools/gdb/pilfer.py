@@ -90,7 +90,9 @@ class Context:
         self.object = word(suspension + layout.suspension_object)
 
     def __str__(self):
-        wait = "%s (0x%x)" % (self.why, self.object) if self.why else "its turn"
+        wait = self.why or "its turn"
+        if self.object:  # a time has none
+            wait += " (0x%x)" % self.object
         return "pool %d, context %d, suspended on worker %d, waits for %s" % (
             self.pool,
             self.number,
@@ -109,9 +111,11 @@ class Pool:
         self.slabs = word(entry + layout.pool_slabs)
 
     def contexts(self):
-        """The suspended contexts."""
+        """The suspended contexts, as far as their stacks are in memory."""
         found = []
         for context, number in self.stacks():
+            if self.is_missing(context):
+                continue
             waiting = word(context + self.layout.context_waiting)
             if waiting:
                 found.append(Context(self.layout, self.number, number, waiting, context))
@@ -127,6 +131,22 @@ class Pool:
                 if context:
                     yield context, base + i
             slab = word(slab + self.layout.slab_next)
+
+    def is_missing(self, context):
+        """True if a core file lacks this stack, at the top of which is its record. gdb may then read zeros."""
+        try:
+            return word(context + self.layout.context_low) == 0
+        except gdb.MemoryError:
+            return True
+
+    def suspended(self):
+        """The number of suspended contexts, as a text."""
+        missing = sum(self.is_missing(context) for context, _ in self.stacks())
+        n = "%d suspended contexts" % len(self.contexts())
+        if missing == 0:
+            return n
+        lack = "%d stacks are not in this core file" % missing
+        return "%s, and %s" % (n, lack) if missing < len(list(self.stacks())) else lack
 
     def worker_lines(self):
         for i in range(self.workers):
@@ -234,7 +254,7 @@ class Pools(gdb.Command):
 
     def invoke(self, argument, from_tty):
         for p in pools():
-            print("pool %d: %d workers, %d suspended contexts" % (p.number, p.workers, len(p.contexts())))
+            print("pool %d: %d workers, %s" % (p.number, p.workers, p.suspended()))
 
 
 class Workers(gdb.Command):
@@ -259,6 +279,8 @@ class Contexts(gdb.Command):
         for p in pools():
             for c in p.contexts():
                 print(c)
+            if "core file" in p.suspended():
+                print("pool %d: %s" % (p.number, p.suspended()))
 
 
 class Backtrace(gdb.Command):
@@ -276,7 +298,8 @@ class Backtrace(gdb.Command):
             if number == "all" or (str(c.number) == number and pool in ("", str(c.pool)))
         ]
         if not chosen:
-            raise gdb.GdbError("no such suspended context; see pilfer contexts. Usage: pilfer bt N | POOL.N | all")
+            lost = ["pool %d: %s\n" % (p.number, p.suspended()) for p in pools() if "core file" in p.suspended()]
+            raise gdb.GdbError("".join(lost) + "no such suspended context; see pilfer contexts. Usage: pilfer bt N | POOL.N | all")
         for c in chosen:
             print_stack(c)
 
@@ -309,7 +332,7 @@ def holder(owner):
     """The task or thread with that word of a mutex. An activation is on the stack of its context."""
     for p in pools():
         for context, number in p.stacks():
-            if word(context + p.layout.context_low) <= owner < context + p.layout.context_size:
+            if not p.is_missing(context) and word(context + p.layout.context_low) <= owner < context + p.layout.context_size:
                 return "context %d of pool %d" % (number, p.number)
     return "a thread (0x%x)" % owner
 
@@ -362,11 +385,11 @@ def describe_pool(value):
     for p in pools():
         if p.core == core:
             states = [line.rpartition(": ")[2].partition(",")[0] for line in p.worker_lines()]
-            return "pool %d: %d workers (%s); %d suspended contexts" % (
+            return "pool %d: %d workers (%s); %s" % (
                 p.number,
                 p.workers,
                 ", ".join("%d %s" % (states.count(s), s) for s in sorted(set(states))),
-                len(p.contexts()),
+                p.suspended(),
             )
     return "a pool that has ended or is being made"
 
