@@ -9,6 +9,9 @@
 
 #include <pilfer/detail/sync/owners.hpp>
 
+#include "context/stack_pool.hpp"
+#include "platform/os.hpp"
+#include "pool/pool_core.hpp"
 #include "sync/forked.hpp"
 #include "sync/kinds.hpp"
 
@@ -23,6 +26,19 @@ constexpr detail::wait_kind mutex_kind{"a mutex",
 
 using owners = detail::owner_table<detail::std_atom, detail::futex_park>;
 constinit owners all;
+
+/// A wait in the table, with what a report calls the waiter.
+struct named_wait : owners::waiting {
+    const detail::context* stack = nullptr; // null: a thread outside, or one of a one-lock pool
+    std::uint64_t thread = 0;               // its number in the system, if there is no stack
+
+    named_wait(const void* w, const owners::owner_word& o, const void* what) noexcept : waiting(w, o, what) {
+        const detail::worker* const at = detail::this_worker();
+        const detail::activation* const task = at != nullptr ? at->current.load(detail::rlx) : nullptr;
+        stack = task != nullptr ? task->ctx : nullptr;
+        thread = stack == nullptr ? os::thread_id() : 0;
+    }
+};
 
 #if defined(PILFER_TEST)
 /// Tasks whose schedules are explored may wait for ever, and the explorer says so.
@@ -59,8 +75,11 @@ private:
     /// Not inlined, to keep the text out of the frame that waits.
     PILFER_NOINLINE void look() noexcept {
         text said;
-        if (all.names_cycle(m_self, [&said](const table::waiting& w) noexcept { said.add(w); })) {
-            said.say();
+        const auto add = [&said](const table::waiting& w) noexcept {
+            said.add(static_cast<const named_wait&>(w)); // the table has no others
+        };
+        if (all.names_cycle(m_self, add)) {
+            said.say(m_self);
         }
     }
     /// The text needs no memory of its own: it is short, and a waiter has a stack.
@@ -69,12 +88,23 @@ private:
         std::size_t used = 0;
         unsigned members = 0;
 
-        void add(const table::waiting& w) noexcept {
-            if (++members == 1) {
-                put("%s", "a cycle of tasks or threads that wait for each other's mutexes:");
+        /// The table is locked, so the waiter stays in its frame, and its stack, its pool and its name live.
+        void add(const named_wait& w) noexcept {
+            put("%s",
+                ++members == 1 ? "a cycle of tasks or threads that wait for each other's mutexes: " : "");
+            name(w);
+            put("%s waits for a mutex (%p), held by ", members == 1 ? "" : ", which", w.object);
+        }
+        void name(const named_wait& w) noexcept {
+            if (w.stack == nullptr) {
+                put("thread %llu", static_cast<unsigned long long>(w.thread));
+                return;
             }
-            put("%s %p waits for the mutex %p, held by %p", members == 1 ? "" : ";", w.who, w.object,
-                w.wanted->load(detail::rlx));
+            put("context %u of pool %llu", detail::stack_pool::number_of(*w.stack),
+                static_cast<unsigned long long>(w.stack->pool->listed.number));
+            if (const char* const called = w.stack->name.load(detail::rlx)) {
+                put(" \"%.64s\"", called);
+            }
         }
         [[gnu::format(printf, 2, 3)]] void put(const char* format, ...) noexcept {
             std::va_list arguments;
@@ -83,7 +113,9 @@ private:
             va_end(arguments);
             used = std::min(used + static_cast<std::size_t>(std::max(n, 0)), sizeof bytes - 1);
         }
-        void say() const noexcept {
+        /// `first`: the first member, which is the caller.
+        void say(const named_wait& first) noexcept {
+            name(first);
             const char* const what =
                 members == 1 ? "a mutex is locked twice by the same task or thread" : bytes;
             if constexpr (detail::checked_build) {
@@ -93,7 +125,7 @@ private:
         }
     };
 
-    table::waiting m_self;
+    named_wait m_self;
 };
 
 void detail::forget_mutex_waits() noexcept { ::new (&all) owners; }

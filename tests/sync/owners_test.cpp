@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <mutex>
+#include <regex>
 #include <string>
 #include <thread>
 
@@ -17,11 +18,11 @@ using support::workers;
 
 class lock_owners : public support::guarded {};
 
-/// In a child: the checked build stops it with this text.
+/// In a child: the checked build stops it with this text. Returns what the child said.
 template <class Body>
-void expect_stopped(const char* text, Body body) {
+std::string expect_stopped(const char* text, Body body) {
     if (!pilfer::detail::checked_build) {
-        return; // elsewhere it is undefined
+        return {}; // elsewhere it is undefined
     }
     const auto result = support::in_child([&] {
         body();
@@ -29,14 +30,14 @@ void expect_stopped(const char* text, Body body) {
     });
     EXPECT_TRUE(result.killed_by(SIGABRT)) << result;
     EXPECT_TRUE(result.said(text)) << result;
+    return result.output;
 }
 
-/// `body` waits for ever; meanwhile standard error must contain `text`.
+/// `body` waits for ever; meanwhile standard error must contain `text`. Returns what the child said.
 template <class Body>
-void expect_named(const char* text, Body body) {
+std::string expect_named(const char* text, Body body) {
     if (pilfer::detail::checked_build) {
-        expect_stopped(text, body);
-        return;
+        return expect_stopped(text, body);
     }
     const auto result = support::in_child([&] {
         int ends[2];
@@ -62,6 +63,7 @@ void expect_named(const char* text, Body body) {
     EXPECT_TRUE(result.exited_with(0)) << result;
     EXPECT_TRUE(result.said(text)) << result;
     EXPECT_EQ(result.output.find('\n') + 1, result.output.size()) << "said more than once: " << result;
+    return result.output;
 }
 
 TEST_F(lock_owners, the_checked_build_names_misuse) {
@@ -125,6 +127,37 @@ TEST_F(lock_owners, a_cycle_of_owners_is_named_at_once) {
         b.get();
         thread.join();
     });
+}
+
+/// As dump(), `pilfer top` and gdb name them, so that a reader finds their stacks there.
+TEST_F(lock_owners, members_of_a_cycle_have_their_contexts_and_names) {
+    const std::string said =
+        expect_named("a cycle of tasks or threads that wait for each other's mutexes", [] {
+            pilfer::pool pool(workers(2));
+            pilfer::mutex m[3];
+            pilfer::latch all(3);
+            const auto member = [&](std::size_t i) {
+                const std::lock_guard first(m[i]);
+                all.arrive_and_wait();
+                const std::lock_guard second(m[(i + 1) % 3]);
+            };
+            pool.submit({.name = "transfer money"}, [&] { member(0); });
+            pool.submit([&] { member(1); });
+            member(2);
+        });
+    // Any member may be the last one, with which the text begins.
+    const std::string step = R"( a mutex \(0x[0-9a-f]+\), held by )";
+    const std::string which = ", which waits for" + step;
+    const std::string names[] = {R"(context \d+ of pool \d+ "transfer money")", R"(context \d+ of pool \d+)",
+                                 R"(thread \d+)"};
+    bool found = false;
+    for (std::size_t i = 0; i < 3; ++i) {
+        const std::string& first = names[i];
+        found = found || std::regex_search(said, std::regex("mutexes: " + first + " waits for" + step +
+                                                            names[(i + 1) % 3] + which + names[(i + 2) % 3] +
+                                                            which + first + "\\n"));
+    }
+    EXPECT_TRUE(found) << said;
 }
 
 TEST_F(lock_owners, a_thread_that_locks_twice_is_named_at_once) {
