@@ -79,6 +79,7 @@ pilfer::counters look::sum_of(std::uint64_t pool) const {
 look observer::next(double seconds) {
     m_memory.check_alive();
     look now;
+    now.stopped = m_memory.is_stopped();
     now.passed = m_last < 0 ? 0 : seconds - m_last;
     std::map<std::uint64_t, seen_pool> seen;
     m_copy = 0;
@@ -566,7 +567,10 @@ std::string wait_of(look const& l, inside::waiting_context const& c) {
     if (c.facts.descriptor >= 0) {
         return fmt::format("descriptor {} to be {}", c.facts.descriptor, c.facts.state);
     }
-    std::string t = fmt::format("{} ({:#x})", c.why->what, of(static_cast<std::byte const*>(c.object)));
+    std::string t = c.why->what;
+    if (c.object != nullptr) { // a time has none
+        t += fmt::format(" ({:#x})", of(static_cast<std::byte const*>(c.object)));
+    }
     if (c.facts.left >= 0) {
         t += fmt::format(", of which {} {} not ended", c.facts.left, c.facts.left == 1 ? "has" : "have");
     }

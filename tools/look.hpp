@@ -54,6 +54,7 @@ struct pool_look {
 };
 
 struct look {
+    bool stopped = false;                         ///< by a signal or a debugger
     double passed = 0;                            ///< seconds since the look before; 0: this is the first
     std::vector<pool_look> pools;                 ///< the oldest first
     pilfer::detail::snapshot all;                 ///< without stacks and coroutines

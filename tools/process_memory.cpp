@@ -12,9 +12,11 @@
 #include <cerrno>
 #include <cinttypes>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <string_view>
 
 #include "pool/registry.hpp"
 
@@ -28,12 +30,55 @@ using pilfer::detail::reader_entry;
 }
 [[nodiscard]] std::string folder_of(pid_t process) { return fmt::format("/proc/{}", process); }
 
+/// The value of a line "NAME: value" of /proc/self/status; empty: there is none.
+[[nodiscard]] std::string own_status(std::string_view name) {
+    std::ifstream file("/proc/self/status");
+    for (std::string line; std::getline(file, line);) {
+        if (line.starts_with(name)) {
+            return line.substr(std::min(line.find_first_not_of("\t ", name.size()), line.size()));
+        }
+    }
+    return {};
+}
+
+/// Who the kernel would let in, for a command that it did not.
+[[nodiscard]] std::string who_may_read() {
+    int scope = 0;
+    std::ifstream("/proc/sys/kernel/yama/ptrace_scope") >> scope;
+    constexpr unsigned sys_ptrace = 19; // CAP_SYS_PTRACE
+    std::uint64_t const mine = std::strtoull(own_status("CapEff:").c_str(), nullptr, 16);
+    if (scope == 3) {
+        return "nobody may, because /proc/sys/kernel/yama/ptrace_scope is 3";
+    }
+    if ((mine >> sys_ptrace & 1) != 0) {
+        return "the kernel refuses it although this command has the capability SYS_PTRACE: the process "
+               "belongs "
+               "to another user namespace, or a security module protects it";
+    }
+    if (::geteuid() == 0) {
+        return "this root lacks the capability SYS_PTRACE, which a container gets by --cap-add SYS_PTRACE";
+    }
+    return fmt::format("only its own user and root may, and only root where "
+                       "/proc/sys/kernel/yama/ptrace_scope is not 0 (here it is {})",
+                       scope);
+}
+
+/// What a program can be shown by whose library has another layout than this command.
+[[nodiscard]] std::string other_layout(std::vector<std::uint64_t> const& theirs) {
+    reader_entry const& mine = pilfer::detail::own_reader_entry();
+    std::size_t const at = pilfer::detail::place_of_build_kind;
+    if (theirs.size() > at && theirs[0] == mine.layout[0] &&
+        (theirs[at] & pilfer::detail::build_of_test) != (mine.layout[at] & pilfer::detail::build_of_test)) {
+        return "is linked with pilfer::test, which no command can show: use pool.dump() or the gdb script";
+    }
+    return "uses another version or build of pilfer than this command: use the command that was built with "
+           "its "
+           "library, pool.dump() or the gdb script";
+}
+
 [[noreturn]] void refused(pid_t process, int error) {
     if (error == EACCES || error == EPERM) {
-        throw cannot_look(
-            fmt::format("process {} may not be read: only its own user and root may, and only root where "
-                        "/proc/sys/kernel/yama/ptrace_scope is not 0",
-                        process));
+        throw cannot_look(fmt::format("process {} may not be read: {}", process, who_may_read()));
     }
     throw cannot_look(fmt::format("process {} cannot be read: {}", process, std::strerror(error)));
 }
@@ -64,6 +109,14 @@ std::string process_memory::name() const {
     std::replace_if(
         all.begin(), all.end(), [](char c) { return !is_printable(c); }, '?');
     return all;
+}
+
+bool process_memory::is_stopped() const {
+    std::ifstream file(folder_of(m_process) + "/stat");
+    std::string const all{std::istreambuf_iterator<char>(file), {}};
+    std::size_t const name = all.rfind(')'); // the state follows the name, which may contain anything
+    char const state = name != std::string::npos && name + 2 < all.size() ? all[name + 2] : '?';
+    return state == 'T' || state == 't';
 }
 
 void process_memory::check_alive() const {
@@ -220,20 +273,20 @@ void process_memory::find_pilfer() {
         throw cannot_look(fmt::format("process {} ({}) does not use pilfer", m_process, name()));
     }
     reader_entry const& mine = pilfer::detail::own_reader_entry();
+    std::vector<std::uint64_t> layout;
     for (address const entry : entries) {
         reader_entry theirs{};
-        std::vector<std::uint64_t> layout(mine.words);
-        if (read(entry, &theirs, sizeof theirs) && theirs.words == mine.words &&
-            read(reinterpret_cast<address>(theirs.layout), layout.data(), layout.size() * sizeof layout[0]) &&
+        if (!read(entry, &theirs, sizeof theirs) || theirs.words != mine.words) {
+            continue;
+        }
+        layout.resize(mine.words);
+        if (read(reinterpret_cast<address>(theirs.layout), layout.data(), layout.size() * sizeof layout[0]) &&
             std::equal(layout.begin(), layout.end(), mine.layout)) {
             m_pool_lists.push_back(reinterpret_cast<address>(theirs.pools));
         }
     }
     if (m_pool_lists.empty()) {
-        throw cannot_look(
-            fmt::format("process {} ({}) uses another version or build of pilfer than this command; the "
-                        "command of that version can show it",
-                        m_process, name()));
+        throw cannot_look(fmt::format("process {} ({}) {}", m_process, name(), other_layout(layout)));
     }
 }
 

@@ -52,6 +52,8 @@ public:
     [[nodiscard]] std::vector<address> const& pool_lists() const noexcept { return m_pool_lists; }
     /// Throws process_has_ended.
     void check_alive() const;
+    /// A signal or a debugger has stopped it.
+    [[nodiscard]] bool is_stopped() const;
 
     /// False: not all of it is readable.
     [[nodiscard]] bool read(address from, void* to, std::size_t bytes) const noexcept;

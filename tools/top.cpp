@@ -52,8 +52,17 @@ struct page_size {
     return s < 1'000 ? fmt::format("{:.1f} s", s) : fmt::format("{:.0f} s", s);
 }
 
+/// Starts of tasks. Resumptions are counted beside them.
 [[nodiscard]] std::uint64_t begun(pilfer::counters const& c) {
-    return c.run_own + c.run_submitted + c.run_stolen + c.run_resumed;
+    return c.run_own + c.run_submitted + c.run_stolen;
+}
+
+/// A queue counts its tasks only if it has a bound.
+[[nodiscard]] std::string submissions_of(inside::pool_figures const& p) {
+    if (p.submissions_most != 0) {
+        return fmt::format("{} of at most {}", p.submissions_queued, p.submissions_most);
+    }
+    return p.submissions ? "some (not counted)" : "none";
 }
 
 /// The lines of one look. Trouble is named first, and whatever does not fit is cut at the end.
@@ -90,6 +99,9 @@ private:
     }
 
     void troubles() {
+        if (m_look.stopped) {
+            add("STOPPED: a signal or a debugger has stopped the process; SIGCONT ends the stop by a signal");
+        }
         for (pool_look const& p : m_look.pools) {
             if (!p.stall.empty()) {
                 add(fmt::format("STALL in pool {}: {}", p.now.number, p.stall));
@@ -121,10 +133,11 @@ private:
                         p.now.workers_that(worker_activity::running),
                         p.now.workers_that(worker_activity::searching),
                         p.now.workers_that(worker_activity::asleep), waiting_in(p), p.now.contexts_live));
-        add(fmt::format("  tasks begun {} ({:.0f}/s); thefts {} ({:.0f}/s); ready {}; submissions {}",
-                        begun(c), rate(begun(c), begun(p.before)), c.run_stolen,
-                        rate(c.run_stolen, p.before.run_stolen), p.now.ready(),
-                        p.now.submissions ? "queued" : "none"));
+        add(fmt::format("  tasks begun {} ({:.0f}/s), resumed {} ({:.0f}/s); thefts {} ({:.0f}/s); "
+                        "in deques {}; submissions {}",
+                        begun(c), rate(begun(c), begun(p.before)), c.run_resumed,
+                        rate(c.run_resumed, p.before.run_resumed), c.run_stolen,
+                        rate(c.run_stolen, p.before.run_stolen), p.now.ready(), submissions_of(p.now)));
         // A machine may have more workers than a screen has lines. The longest running ones come first.
         std::vector<running_task const*> running;
         for (running_task const& r : m_look.running) {
@@ -254,6 +267,7 @@ private:
 [[nodiscard]] nlohmann::json as_json(look const& l, process_memory const& of) {
     nlohmann::json j = {{"process", of.process()},
                         {"name", of.name()},
+                        {"stopped", l.stopped},
                         {"seconds_since_last", l.passed},
                         {"pools", nlohmann::json::array()},
                         {"running", nlohmann::json::array()},
@@ -273,20 +287,23 @@ private:
                                {"coroutines", w.coroutines},
                                {"counters", counts_of(w.count)}});
         }
-        j["pools"].push_back({{"pool", p.now.number},
-                              {"name", p.now.name},
-                              {"active", p.now.active},
-                              {"running", p.now.workers_that(worker_activity::running)},
-                              {"searching", p.now.workers_that(worker_activity::searching)},
-                              {"asleep", p.now.workers_that(worker_activity::asleep)},
-                              {"ready", p.now.ready()},
-                              {"submissions", p.now.submissions},
-                              {"contexts", p.now.contexts_live},
-                              {"still_seconds", p.still.seconds},
-                              {"stall", p.stall.empty() ? nlohmann::json() : nlohmann::json(p.stall)},
-                              {"busy", p.busy.empty() ? nlohmann::json() : nlohmann::json(p.busy)},
-                              {"counters", counts_of(p.now.sum())},
-                              {"workers", std::move(workers)}});
+        j["pools"].push_back(
+            {{"pool", p.now.number},
+             {"name", p.now.name},
+             {"active", p.now.active},
+             {"running", p.now.workers_that(worker_activity::running)},
+             {"searching", p.now.workers_that(worker_activity::searching)},
+             {"asleep", p.now.workers_that(worker_activity::asleep)},
+             {"ready", p.now.ready()},
+             {"submissions", p.now.submissions},
+             {"submissions_queued",
+              p.now.submissions_most == 0 ? nlohmann::json() : nlohmann::json(p.now.submissions_queued)},
+             {"contexts", p.now.contexts_live},
+             {"still_seconds", p.still.seconds},
+             {"stall", p.stall.empty() ? nlohmann::json() : nlohmann::json(p.stall)},
+             {"busy", p.busy.empty() ? nlohmann::json() : nlohmann::json(p.busy)},
+             {"counters", counts_of(p.now.sum())},
+             {"workers", std::move(workers)}});
     }
     for (running_task const& r : l.running) {
         j["running"].push_back({{"pool", r.pool},

@@ -79,6 +79,10 @@ pool_figures figures_of_pool(const pool_core& p) noexcept {
     f.active = p.active();
     f.one_lock = p.settings().backend == pilfer::v0::backend::one_lock;
     f.submissions = !p.submissions.empty();
+    if (const auto& places = p.gate.places(); places.bounded()) {
+        f.submissions_queued = places.taken();
+        f.submissions_most = places.capacity();
+    }
     f.runnable = !p.runnable.empty();
     f.exhausted = p.stacks.exhausted();
     f.dropped_outside = p.outside.dropped.load(rlx);

@@ -34,8 +34,11 @@ struct pool_figures {
     unsigned active = 0;
     bool one_lock = false;
     bool submissions = false; ///< One waits.
-    bool runnable = false;    ///< A resumed context waits for a worker.
-    bool exhausted = false;   ///< A task waits for a stack.
+    /// The number of waiting ones and the bound, if the queue has one. Only a bounded queue counts.
+    std::uint64_t submissions_queued = 0;
+    std::uint64_t submissions_most = 0;
+    bool runnable = false;  ///< A resumed context waits for a worker.
+    bool exhausted = false; ///< A task waits for a stack.
     std::uint64_t dropped_outside = 0;
     std::uint64_t shared_outside = 0;
     std::uint64_t contexts_live = 0;

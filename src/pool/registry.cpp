@@ -52,7 +52,7 @@ constinit std::atomic<std::uint64_t> parents{0}; // the pools of that number and
     kind |= 2;
 #endif
 #if defined(PILFER_TEST)
-    kind |= 4;
+    kind |= build_of_test;
 #endif
 #if defined(PILFER_TSAN)
     kind |= 8;

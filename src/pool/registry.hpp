@@ -23,6 +23,11 @@ struct reader_entry {
     pool_entry* const* pools;    // pilfer_v0_pools
 };
 
+/// The place in the table of what a build has set that changes the layout of objects, and its bit for a
+/// library with PILFER_TEST.
+inline constexpr std::size_t place_of_build_kind = 23;
+inline constexpr std::uint64_t build_of_test = 4;
+
 /// This library's own one. A reader compares it with that of the other process: with equal layouts it may
 /// interpret the other's objects as its own types.
 [[nodiscard]] const reader_entry& own_reader_entry() noexcept;

@@ -76,6 +76,36 @@ void hogs(pilfer::pool& p) {
     p.submit([] {});
 }
 
+/// The only worker computes for ever beside three tasks in a queue of five places.
+void bounded() {
+    static pilfer::pool p({.workers = 1, .queue_capacity = 5, .when_full = pilfer::when_full::wait});
+    static std::atomic<bool> running{false};
+    p.submit([] {
+        for (running = true;;) {
+            std::this_thread::yield();
+        }
+    });
+    while (!running) {
+        std::this_thread::yield();
+    }
+    for (int i = 0; i < 3; ++i) {
+        p.submit([] {});
+    }
+}
+
+/// One task sleeps and wakes all the time.
+void naps(pilfer::pool& p) {
+    static std::atomic<int> naps{0};
+    p.submit([] {
+        for (;; ++naps) {
+            pilfer::sleep_for(std::chrono::milliseconds(1));
+        }
+    });
+    while (naps < 20) {
+        std::this_thread::yield();
+    }
+}
+
 /// A timer ticks far away and a task waits for a time: no stall.
 void timers(pilfer::pool& p) {
     static pilfer::event never;
@@ -140,6 +170,10 @@ int main(int count, char** words) {
         waits(p, count > 2 ? static_cast<unsigned>(std::atoi(words[2])) : 3);
     } else if (std::strcmp(kind, "hogs") == 0) {
         hogs(p);
+    } else if (std::strcmp(kind, "bounded") == 0) {
+        bounded();
+    } else if (std::strcmp(kind, "naps") == 0) {
+        naps(p);
     } else if (std::strcmp(kind, "timers") == 0) {
         timers(p);
     } else if (std::strcmp(kind, "busy") == 0) {

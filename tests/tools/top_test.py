@@ -105,7 +105,11 @@ class Top(unittest.TestCase):
                 self.assertRegex(said.stdout, rf'\n  context \d+ "{name}" waits for a mutex \(0x[0-9a-f]+\), held by context')
                 self.assertRegex(said.stdout, rf'\nmutex 0x[0-9a-f]+: 1 waiting, .* by context \d+ "{name}", which waits for a mutex')
             self.assertRegex(said.stdout, r'\npool 1 "target": 2 workers: 0 running, 0 searching, 2 asleep; 2 contexts wait of \d+\n')
-            self.assertRegex(said.stdout, r"\n  tasks begun \d+ \(0/s\); thefts \d+ \(0/s\); ready 0; submissions none\n")
+            self.assertRegex(
+                said.stdout,
+                r"\n  tasks begun \d+ \(0/s\), resumed \d+ \(0/s\); thefts \d+ \(0/s\); in deques 0; submissions none\n",
+            )
+            self.assertNotIn("STOPPED", said.stdout)
             self.assertIn("\nwaits: 2 for a mutex\n", said.stdout)
             self.assertIn("\noldest ready task: none\n", said.stdout)
 
@@ -127,6 +131,18 @@ class Top(unittest.TestCase):
             self.assertRegex(said.stdout.splitlines()[1], "^BUSY in pool 1: all 2 workers have been in the same tasks for")
             self.assertEqual(len(re.findall(r'\n  worker \d .*: running context \d+ "endless loop" for', said.stdout)), 2)
             self.assertRegex(said.stdout, r"\noldest ready task: a submission, [0-9.]+ s\n")
+            self.assertIn("; in deques 0; submissions some (not counted)\n", said.stdout)
+            self.assertIsNone(looked(target.pid)["pools"][0]["submissions_queued"])
+
+    def test_a_bounded_queue_is_counted(self):
+        with Target("bounded") as target:
+            self.assertIn("; submissions 3 of at most 5\n", top("--once", target.pid).stdout)
+            self.assertEqual(looked(target.pid)["pools"][1]["submissions_queued"], 3)
+
+    def test_resumptions_are_no_begun_tasks(self):
+        with Target("naps") as target:
+            said = top("--once", target.pid).stdout
+            self.assertRegex(said, r"\n  tasks begun 1 \(0/s\), resumed [1-9]\d+ \([1-9]\d*/s\); ")
 
     def test_a_wait_for_a_time_is_no_stall(self):
         with Target("timers") as target:
@@ -134,11 +150,19 @@ class Top(unittest.TestCase):
             self.assertIsNone(found["pools"][0]["stall"])
             self.assertEqual({wait["name"] for wait in found["waiting"]}, {"patient", "listener"})
             self.assertEqual({wait["what"] for wait in found["waiting"]}, {"a time", "an event"})
+            said = top("--once", target.pid).stdout
+            self.assertRegex(said, r'"patient", suspended on worker \d, waits [0-9.]+ s for a time\n')
+            self.assertNotIn("0x0", said)
 
     def test_a_stopped_process_is_shown(self):
         with Target("locks") as target:
             os.kill(target.pid, signal.SIGSTOP)
-            self.assertIn("STALL in pool 1", top("--once", target.pid).stdout)
+            said = top("--once", target.pid).stdout
+            self.assertIn("STALL in pool 1", said)
+            self.assertRegex(said.splitlines()[1], "^STOPPED: a signal")
+            self.assertTrue(looked(target.pid)["stopped"])
+            os.kill(target.pid, signal.SIGCONT)
+            self.assertFalse(looked(target.pid)["stopped"])
 
     def test_a_program_that_works_meanwhile(self):
         """Nothing stops for a look, so words contradict each other; no look fails, and counters only grow."""
@@ -252,10 +276,37 @@ class Errors(unittest.TestCase):
         self.assertEqual(said.returncode, 1, said.stdout)
         self.assertIn("may not be read: only its own user and root may", said.stderr)
 
+    def test_root_without_the_capability(self):
+        if os.getuid() != 0 or shutil.which("setpriv") is None:
+            self.skipTest("not root, or no setpriv")
+        bare = ["setpriv", "--bounding-set=-sys_ptrace", "--inh-caps=-sys_ptrace"]
+        with subprocess.Popen(["setpriv", "--reuid=65534", "--clear-groups", "sleep", "1000"]) as other:
+            try:
+                said = subprocess.run([*bare, PILFER, "top", "--once", str(other.pid)], capture_output=True, text=True,
+                                      timeout=LIMIT, check=False)
+            finally:
+                other.kill()
+        self.assertEqual(said.returncode, 1, said.stdout)
+        self.assertRegex(said.stderr, "may not be read: this root lacks the capability SYS_PTRACE|ptrace_scope is 3")
+
+    def test_a_program_of_pilfer_test(self):
+        """A copy of the program whose table says PILFER_TEST."""
+        program = pathlib.Path(TARGET).read_bytes()
+        tables = [t for t in (struct.pack("<4Q", 2, saved, 0, 8) for saved in (1, 2, 3)) if program.count(t) == 1]
+        if not tables:
+            self.skipTest("the table is in a shared library")
+        kind = program.index(tables[0]) + 23 * 8
+        with tempfile.TemporaryDirectory() as folder:
+            other = os.path.join(folder, "other")
+            pathlib.Path(other).write_bytes(program[:kind] + bytes([program[kind] ^ 4]) + program[kind + 1 :])
+            os.chmod(other, 0o755)
+            with Target("waits", "3", program=other) as target:
+                self.refused("is linked with pilfer::test, which no command can show", "--once", target.pid)
+
     def test_another_version(self):
         """A copy of the program whose table of the layout has another version."""
         program = pathlib.Path(TARGET).read_bytes()
-        table = next((t for t in (struct.pack("<4Q", 1, saved, 0, 8) for saved in (1, 2, 3)) if program.count(t) == 1), None)
+        table = next((t for t in (struct.pack("<4Q", 2, saved, 0, 8) for saved in (1, 2, 3)) if program.count(t) == 1), None)
         if table is None:
             self.skipTest("the table is in a shared library")
         with tempfile.TemporaryDirectory() as folder:
