@@ -70,7 +70,10 @@ std::string writer::wait(const waiting_context& k) const {
     if (k.facts.descriptor >= 0) {
         return "descriptor " + std::to_string(k.facts.descriptor) + " to be " + k.facts.state;
     }
-    std::string t = std::string(k.why->what) + " (" + hexadecimal(k.object) + ")";
+    std::string t = k.why->what;
+    if (k.object != nullptr) { // a time has none
+        t += " (" + hexadecimal(k.object) + ")";
+    }
     if (k.facts.left >= 0) {
         t += ", " + std::to_string(k.facts.left) + " of which " + (k.facts.left == 1 ? "has" : "have") +
              " not ended";
@@ -159,7 +162,9 @@ void writer::coroutines() {
 
 [[nodiscard]] std::string pool_name(const snapshot& s, const pool_core& p) {
     const pool_moment* m = s.find(&p);
-    return "pool " + (m != nullptr ? std::to_string(m->number) : std::string("?"));
+    const std::string& name = p.settings().name;
+    return "pool " + (m != nullptr ? std::to_string(m->number) : std::string("?")) +
+           (name.empty() ? "" : " \"" + name + "\"");
 }
 
 /// The state of the queue: "none", "queued". If the queue is bounded: "3 of at most 64". If it has levels:

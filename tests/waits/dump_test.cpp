@@ -76,6 +76,26 @@ TEST_F(pool_dump, names_each_waiter_and_the_functions_on_its_stack) {
 }
 
 /// The promise that lets a stack be read in place.
+TEST_F(pool_dump, names_the_pool_and_gives_a_time_no_address) {
+    pilfer::options o = workers(2);
+    o.name = "bank";
+    pilfer::pool p(o);
+    EXPECT_THAT(dump_of(p), testing::ContainsRegex("^pilfer: pool [0-9]+ \"bank\": 2 workers; "));
+    std::atomic<bool> seen{false};
+    auto nap = p.async([&] {
+        while (!seen) {
+            pilfer::sleep_for(20ms);
+        }
+    });
+    std::string text;
+    while (text.find("waits for a time") == std::string::npos) {
+        text = dump_of(p);
+    }
+    seen = true;
+    nap.get();
+    EXPECT_THAT(text, HasSubstr("waits for a time\n"));
+}
+
 TEST_F(pool_dump, delays_a_resumption_of_a_context_whose_stack_is_read) {
     using namespace pilfer::detail;
     for (const unsigned n : {1U, 2U}) {
