@@ -143,6 +143,7 @@ struct line_waits {
 
 struct pool_profile {
     long process = 0;
+    std::string name; ///< empty: none
     bool ended = false;
     std::uint64_t workers_asked = 0;
     pilfer::work_span figures;
@@ -188,6 +189,7 @@ struct pool_profile {
     }
     auto const number = [&json](char const* name) { return json.at(name).get<std::uint64_t>(); };
     p.ended = true;
+    p.name = json.value("name", std::string()); // absent in files of older versions
     p.workers_asked = number("workers_asked");
     p.figures.work_ns = number("work_ns");
     p.figures.span_ns = number("span_ns");
@@ -261,6 +263,7 @@ constexpr std::array<unsigned, 7> curve = {1, 2, 4, 8, 16, 32, 64};
             {{"workers", workers}, {"least", f.least_speedup(workers)}, {"most", f.most_speedup(workers)}});
     }
     return {{"process", p.process},
+            {"name", p.name},
             {"ended", p.ended},
             {"complete", f.complete},
             {"workers_asked", p.workers_asked},
@@ -446,7 +449,9 @@ constexpr std::size_t most_lines = 20;
     std::string text = fmt::format("\nprofile of {}\n", joined(words));
     for (std::size_t i = 0; i < pools.size(); ++i) {
         if (pools.size() > 1) {
-            text += fmt::format("\npool {} of {}, process {}\n", i + 1, pools.size(), pools[i].process);
+            std::string const& name = pools[i].name;
+            text += fmt::format("\npool {} of {}{}, process {}\n", i + 1, pools.size(),
+                                name.empty() ? "" : " \"" + name + "\"", pools[i].process);
         }
         text += as_text(pools[i]);
     }

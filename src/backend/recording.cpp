@@ -52,7 +52,7 @@ template <class T>
 } // namespace
 
 recording::recording(team& t, const recording_files& files)
-    : work_stealing(t), m_workers_asked(files.workers_asked),
+    : work_stealing(t), m_pool_name(t.settings().name), m_workers_asked(files.workers_asked),
       m_profile_file(file_of(trace::of_profile, files.profile)),
       m_graph_file(file_of(trace::of_graph, files.graph)),
       m_recorder(
@@ -181,7 +181,7 @@ void recording::write_profile(std::ostream& out) const {
     const auto number = [&out](const char* name, std::uint64_t n) {
         out << std::string("  \"") + name + "\": " + std::to_string(n) + ",\n"; // no locale
     };
-    out << "{\n  \"format\": \"pilfer-profile 2\",\n";
+    out << "{\n  \"format\": \"pilfer-profile 2\",\n  \"name\": " << trace::quoted(m_pool_name) << ",\n";
     number("workers_asked", m_workers_asked);
     number("work_ns", f.work_ns);
     number("span_ns", f.span_ns);

@@ -3,6 +3,7 @@
 
 #include <iosfwd>
 #include <memory>
+#include <string>
 
 #include "backend/make.hpp"
 #include "backend/work_stealing.hpp"
@@ -49,6 +50,7 @@ public:
 private:
     void write_profile(std::ostream& out) const;
 
+    const std::string m_pool_name;
     const unsigned m_workers_asked;
     std::unique_ptr<trace::file> m_profile_file;
     std::unique_ptr<trace::file> m_graph_file; // declared before the recorder, which writes to it

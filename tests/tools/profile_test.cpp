@@ -61,7 +61,7 @@ TEST(DISABLED_profiled, fib) {
 }
 TEST(DISABLED_profiled, two_pools) {
     pilfer::pool first;
-    pilfer::pool second;
+    pilfer::pool second({.name = "a\"b"});
     first.run([] {});
     second.run([] { (void)pilfer::join([] {}, [] {}); });
 }
@@ -101,7 +101,9 @@ TEST_F(profile_command, prints_a_table) {
     }
     const auto small = profile("", profiled() + "two_pools");
     EXPECT_EQ(small.code, 0);
-    EXPECT_TRUE(has(small, "pool 1 of 2")) << small.text;
+    EXPECT_TRUE(has(small, "pool 1 of 2, process ") != has(small, "pool 2 of 2, process ")) << small.text;
+    EXPECT_TRUE(has(small, "pool 1 of 2 \"a\"b\", process ") != has(small, "pool 2 of 2 \"a\"b\", process "))
+        << small.text;
     EXPECT_TRUE(has(small, "2 tasks, 4 strands")) << small.text;
     EXPECT_FALSE(has(small, "asked for")) << small.text;
 }
