@@ -185,9 +185,6 @@ public:
     }
     void end_parallel_input() noexcept { m_ended.store(true, std::memory_order_relaxed); }
 
-    /// Set by the input stage that runs on this thread.
-    static thread_local bool* t_input_ends __attribute__((tls_model("initial-exec")));
-
 private:
     d1::task_group_context& m_context;
     d1::wait_context m_tasks{0};
@@ -196,8 +193,6 @@ private:
     std::atomic<bool> m_ended{false}; // of a parallel input
     alignas(64) std::atomic<std::size_t> m_places;
 };
-
-thread_local bool* pipeline::t_input_ends = nullptr;
 
 /// Carries one item.
 class stage_task final : public d1::task {
@@ -214,12 +209,10 @@ public:
                 start_input(ed);
             }
             bool ends = false;
-            bool* const outer = pipeline::t_input_ends;
-            pipeline::t_input_ends = &ends;
+            thread_data& t = *static_cast<execution_data_ext&>(ed).thread;
+            bool* const outer = std::exchange(t.input_ends, &ends);
             d1::base_filter& f = m_pipeline.filter(0);
-            try_call([&] { m_item.object = f(nullptr); }).on_completion([&] {
-                pipeline::t_input_ends = outer;
-            });
+            try_call([&] { m_item.object = f(nullptr); }).on_completion([&] { t.input_ends = outer; });
             if (m_item.object == nullptr && !f.object_may_be_null()) {
                 ends = true;
             }
@@ -326,8 +319,9 @@ void pipeline::run() {
 }
 
 void set_end_of_input(d1::base_filter&) {
-    if (pipeline::t_input_ends != nullptr) {
-        *pipeline::t_input_ends = true;
+    const thread_data* const t = thread_data::if_there();
+    if (t != nullptr && t->input_ends != nullptr) {
+        *t->input_ends = true;
     }
 }
 

@@ -354,6 +354,7 @@ public:
     thread_part* part = nullptr; // of the thread that began what runs here
     arena* job = nullptr;        // whose job runs on this stack
     arena* own_arena = nullptr;  // that make_here() has made, also while the stack is in another one
+    bool* input_ends = nullptr;  // of the innermost input of a pipeline on this stack
     suspend_point_type point{*this};
 
     [[nodiscard]] slot& own() noexcept { return place->at(slot_index); }

@@ -403,6 +403,49 @@ TEST(tbb_suspend, no_thread_is_made_for_suspended_tasks) {
     g.wait();
 }
 
+/// A pipeline whose input suspends before each of `n` items and before their end. Returns how many have come.
+int items_of_a_suspended_input(int n, std::atomic<suspend_point>& point) {
+    int made = 0;
+    int came = 0;
+    const auto input = [&](tbb::flow_control& control) {
+        tbb::task::suspend([&](suspend_point p) { point = p; });
+        if (made == n) {
+            control.stop();
+            return 0;
+        }
+        return ++made;
+    };
+    const auto serial = tbb::filter_mode::serial_in_order;
+    tbb::parallel_pipeline(1, tbb::make_filter<void, int>(serial, input) &
+                                  tbb::make_filter<int, void>(serial, [&](int) { ++came; }));
+    return came;
+}
+
+TEST(tbb_suspend, an_input_stops_its_own_pipeline) {
+    // Both suspend on the one worker. Then the first one goes on and stops.
+    const tbb::global_control one_worker(tbb::global_control::max_allowed_parallelism, 2);
+    std::array<tbb::task_arena, 2> arenas{tbb::task_arena(2, 0), tbb::task_arena(2, 0)};
+    std::array<std::atomic<suspend_point>, 2> points{};
+    const std::array<int, 2> given{0, 3};
+    std::array<std::atomic<int>, 2> came{-1, -1};
+    const auto suspends_or_ends = [&](std::size_t i) {
+        return comes([&] { return points[i] != nullptr || came[i] >= 0; });
+    };
+    for (std::size_t i = 0; i < 2; ++i) {
+        arenas[i].enqueue([&, i] { came[i] = items_of_a_suspended_input(given[i], points[i]); });
+        ASSERT_TRUE(suspends_or_ends(i));
+    }
+    for (std::size_t i = 0; i < 2; ++i) {
+        while (came[i] < 0) {
+            if (suspend_point p = points[i].exchange(nullptr)) {
+                tbb::task::resume(p);
+            }
+            ASSERT_TRUE(suspends_or_ends(i));
+        }
+        EXPECT_EQ(came[i], given[i]);
+    }
+}
+
 TEST(tbb_suspend, resuming_what_is_not_suspended_ends_the_program) {
     EXPECT_DEATH(tbb::task::resume(nullptr), "of a task that is not suspended");
     EXPECT_DEATH(tbb::task::suspend([](suspend_point p) {
