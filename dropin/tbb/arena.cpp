@@ -219,12 +219,17 @@ bool arena::has_work() noexcept {
 void arena::enqueue(d1::task& t) {
     m_queued.push(t);
     ask_for_worker(true);
-    advertise(0);
+    if (advertise()) {
+        sleepers::wake_for_queued(*this);
+    }
 }
 
 void arena::submit(d1::task& t, bool is_critical) {
+    const std::intptr_t isolation = task_accessor::isolation(t); // once it is queued it may be gone
     (is_critical ? m_critical : m_queued).push(t);
-    advertise(0);
+    if (advertise()) {
+        is_critical ? sleepers::wake_for_critical(*this, isolation) : sleepers::wake_for_queued(*this);
+    }
 }
 
 void arena::set_job_limit() noexcept {
@@ -254,13 +259,11 @@ void arena::drop_job() noexcept {
     remove_reference();
 }
 
-void arena::wake_one(std::intptr_t isolation) noexcept { sleepers::wake_for_task(*this, isolation); }
-
 void arena::pass_wake_up_on() noexcept {
     if (m_sleepers.load(std::memory_order_seq_cst) == 0) {
         return;
     }
-    bool is_there = has_queued();
+    bool is_there = has_queued() || m_call_count.load(std::memory_order_seq_cst) != 0;
     const unsigned used = m_used.load(std::memory_order_acquire);
     for (unsigned i = 0; !is_there && i < used; ++i) {
         is_there = m_slots[i].tasks.has_tasks();
@@ -416,7 +419,9 @@ void arena::list_call(delegated_call& c) noexcept {
         c.listed = true;
         m_call_count.fetch_add(1, std::memory_order_seq_cst);
     }
-    advertise(0);
+    if (advertise()) {
+        sleepers::wake_for_queued(*this);
+    }
 }
 
 bool arena::unlist_call(delegated_call& c) noexcept {

@@ -189,8 +189,9 @@ public:
     void enqueue(d1::task& t);
     /// A worker comes only if the arena may have one: a thread waits in the arena for the task.
     void submit(d1::task& t, bool is_critical);
-    /// After a task of `isolation` was published: asks for a worker, and wakes a thread that sleeps here.
-    void advertise(std::intptr_t isolation) noexcept {
+    /// After a task was published: asks for a worker. True if threads sleep here: the caller wakes those that
+    /// may take it.
+    [[nodiscard]] bool advertise() noexcept {
         if (!s_reaches_all) {
             std::atomic_thread_fence(std::memory_order_seq_cst);
         } else {
@@ -199,13 +200,10 @@ public:
         if (m_jobs.load(std::memory_order_relaxed) < m_job_limit.load(std::memory_order_relaxed)) {
             ask_for_worker(false);
         }
-        if (m_sleepers.load(std::memory_order_relaxed) != 0) {
-            wake_one(isolation);
-        }
+        return m_sleepers.load(std::memory_order_relaxed) != 0;
     }
     /// Submits a job to the pool unless enough are there; at least one if forced.
     void ask_for_worker(bool force) noexcept;
-    void wake_one(std::intptr_t isolation) noexcept;
     /// Wakes all threads that sleep here, if a task is there.
     void pass_wake_up_on() noexcept;
     /// After the number of allowed threads has changed.
@@ -403,6 +401,10 @@ private:
     /// The end of take(), or of a stack that had bound s_here.
     void give() noexcept;
 
+    /// True if the stack is so full that `frame` takes no tasks of others.
+    [[nodiscard]] bool is_deep(const void* frame) const noexcept {
+        return static_cast<const char*>(frame) < stack_limit;
+    }
     /// Exact: for a thread that sleeps if there is none, it waits for thieves that only look.
     d1::task* find(std::intptr_t isolation, bool outermost, bool exact);
     d1::task* find_elsewhere(std::intptr_t isolation, bool outermost, bool exact);
@@ -574,13 +576,20 @@ struct sleeper {
     std::intptr_t isolation = 0;
     bool keeps_slot = false;
     bool wants_slot = false;
+    bool is_worker = false;
+    bool is_deep = false; // takes none but critical tasks
+    bool is_outermost = false;
     sleeper* previous = nullptr;
     sleeper* next = nullptr;
 };
 namespace sleepers {
 void add(sleeper& s) noexcept;
 void remove(sleeper& s) noexcept;
-void wake_for_task(arena& a, std::intptr_t isolation) noexcept;
+/// Wakes one thread that may take a spawned task.
+void wake_for_spawned(arena& a, std::intptr_t isolation) noexcept;
+// A thread that is woken for other work may take the task first. So these wake all that may take it.
+void wake_for_queued(arena& a) noexcept; // or a call
+void wake_for_critical(arena& a, std::intptr_t isolation) noexcept;
 void wake_all_in(arena& a) noexcept;
 /// Wakes all that sleep with a slot.
 void wake_slot_keepers() noexcept;

@@ -248,7 +248,9 @@ void thread_data::spawn(d1::task& t, d1::task_group_context& c, d1::slot_id affi
     task_accessor::set(t, c, isolation, affinity, static_cast<d1::slot_id>(slot_index));
     const std::intptr_t tag = isolation;
     own().tasks.push(t, tag);
-    place->advertise(tag);
+    if (place->advertise()) {
+        sleepers::wake_for_spawned(*place, tag);
+    }
 }
 
 void thread_data::execute(d1::task* t, std::uint64_t& floating_point) {
@@ -298,7 +300,7 @@ d1::task* thread_data::find(std::intptr_t wanted, bool outermost, bool exact) {
     if (t == nullptr) {
         // In an infinite recursion of waits that take tasks of others each thread would overflow its stack.
         // Its own tasks it takes.
-        const bool deep = static_cast<const char*>(__builtin_frame_address(0)) < stack_limit;
+        const bool deep = is_deep(__builtin_frame_address(0));
         if (!deep || own().tasks.has_own()) [[likely]] {
             t = own().tasks.pop(wanted, exact);
         }
@@ -334,6 +336,10 @@ d1::task* thread_data::sleep(std::intptr_t wanted, d1::wait_context& until, bool
     s.released = reinterpret_cast<std::uintptr_t>(&until);
     s.place = place;
     s.isolation = wanted;
+    s.is_worker = is_worker;
+    s.is_outermost = outermost;
+    constexpr std::ptrdiff_t below = 1024; // for find()
+    s.is_deep = is_deep(static_cast<const char*>(__builtin_frame_address(0)) - below);
     sleepers::add(s);
     // Either this thread sees what was published before, or the publisher sees the sleeper.
     pilfer::detail::heavy_fence();
@@ -640,6 +646,12 @@ void wake(Wanted wanted, bool one) noexcept {
         }
     }
 }
+
+/// It sleeps in `a` until there is a task.
+bool in(const arena& a, const sleeper& s) noexcept { return s.place == &a && !s.wants_slot; }
+bool allows(const sleeper& s, std::intptr_t isolation) noexcept {
+    return s.isolation == 0 || s.isolation == isolation;
+}
 } // namespace
 
 void add(sleeper& s) noexcept {
@@ -662,16 +674,26 @@ void remove(sleeper& s) noexcept {
     }
 }
 
-void wake_for_task(arena& a, std::intptr_t isolation) noexcept {
+void wake_for_spawned(arena& a, std::intptr_t isolation) noexcept {
+    const bool no_worker = a.workers_only_queued();
     wake(
         [&](const sleeper& s) {
-            return s.place == &a && !s.wants_slot && (s.isolation == 0 || s.isolation == isolation);
+            return in(a, s) && allows(s, isolation) && !s.is_deep && !(no_worker && s.is_worker);
         },
         true);
 }
 
+void wake_for_queued(arena& a) noexcept {
+    wake([&](const sleeper& s) { return in(a, s) && s.is_outermost && s.isolation == 0 && !s.is_deep; },
+         false);
+}
+
+void wake_for_critical(arena& a, std::intptr_t isolation) noexcept {
+    wake([&](const sleeper& s) { return in(a, s) && allows(s, isolation); }, false);
+}
+
 void wake_all_in(arena& a) noexcept {
-    wake([&](const sleeper& s) { return s.place == &a && !s.wants_slot; }, false);
+    wake([&](const sleeper& s) { return in(a, s); }, false);
 }
 
 void wake_slot_keepers() noexcept {

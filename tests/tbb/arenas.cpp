@@ -378,6 +378,63 @@ TEST(tbb_arenas, a_thread_whose_wait_is_over_passes_its_wake_up_on) {
     }
 }
 
+/// Waits until `thread` sleeps in the kernel, and has slept there a little later, too.
+testing::AssertionResult falls_asleep(const std::atomic<pid_t>& thread) {
+    return comes([&] {
+        const auto sleeps = [&] { return thread != 0 && sleeps_in_the_kernel(thread); };
+        if (!sleeps()) {
+            return false;
+        }
+        std::this_thread::sleep_for(20ms);
+        return sleeps();
+    });
+}
+
+/// A worker sleeps in a wait inside a task, and after it a thread in one outside of all tasks. Only the
+/// latter takes what `give` then brings into the arena.
+template <class Give>
+void give_to_the_second_of_two_sleepers(Give give) {
+    const tbb::global_control two(tbb::global_control::max_allowed_parallelism, 2);
+    tbb::task_arena arena(2, 1);
+    tbb::task_group waits;
+    tbb::task_group inner;
+    tbb::task_group outer;
+    std::atomic<pid_t> worker{0};
+    std::atomic<pid_t> waiter{0};
+    std::atomic<bool> ran{false};
+    tbb::task_handle of_inner = inner.defer([] {});
+    tbb::task_handle of_outer = outer.defer([] {});
+    std::thread other([&] {
+        EXPECT_TRUE(falls_asleep(worker));
+        EXPECT_TRUE(falls_asleep(waiter));
+        const auto task = [&] { ran = true; };
+        std::thread caller([&] { give(arena, task); }); // a call waits for its end
+        EXPECT_TRUE(comes([&] { return ran.load(); }));
+        of_outer = tbb::task_handle();
+        caller.join();
+    });
+    arena.execute([&] {
+        waits.run([&] {
+            worker = gettid();
+            inner.wait();
+        });
+        EXPECT_TRUE(falls_asleep(worker));
+        waiter = gettid();
+        outer.wait();
+        of_inner = tbb::task_handle();
+        waits.wait();
+    });
+    other.join();
+}
+
+TEST(tbb_arenas, a_queued_task_wakes_the_thread_that_may_take_it) {
+    give_to_the_second_of_two_sleepers([](tbb::task_arena& a, const auto& task) { a.enqueue(task); });
+}
+
+TEST(tbb_arenas, a_call_wakes_the_thread_that_may_take_it) {
+    give_to_the_second_of_two_sleepers([](tbb::task_arena& a, const auto& task) { a.execute(task); });
+}
+
 TEST(tbb_arenas, a_thread_that_has_used_no_arena_has_no_index) {
     std::thread([] {
         EXPECT_EQ(tbb::this_task_arena::current_thread_index(), int{tbb::task_arena::not_initialized});
@@ -509,6 +566,31 @@ TEST_F(tbb_waits, for_a_suspended_holder_let_a_task_run_that_resumes_it) {
         tbb::task::suspend([&](tbb::task::suspend_point p) { g.run([p] { tbb::task::resume(p); }); });
     });
     EXPECT_TRUE(comes([&] { return m_seen != 0; }));
+}
+
+TEST(tbb_isolation, a_task_with_priority_wakes_a_thread_of_its_region) {
+    const tbb::global_control two(tbb::global_control::max_allowed_parallelism, 2);
+    tbb::task_arena arena(2, 1);
+    arena.execute([&] {
+        std::atomic<bool> ran{false};
+        tbb::flow::graph graph;
+        tbb::flow::function_node<int> node(
+            graph, tbb::flow::unlimited, [&](int) { ran = true; }, tbb::flow::node_priority_t(1));
+        tbb::this_task_arena::isolate([&] {
+            const std::atomic<pid_t> waiter{gettid()};
+            std::atomic<bool> begun{false};
+            tbb::task_group g;
+            g.run([&] {
+                begun = true;
+                EXPECT_TRUE(falls_asleep(waiter));
+                (void)node.try_put(1);
+                EXPECT_TRUE(comes([&] { return ran.load(); }));
+            });
+            EXPECT_TRUE(comes([&] { return begun.load(); }));
+            g.wait();
+        });
+        graph.wait_for_all();
+    });
 }
 
 TEST(tbb_isolation, results_and_exceptions_pass) {
