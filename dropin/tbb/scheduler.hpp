@@ -212,6 +212,11 @@ public:
         return m_jobs.load(std::memory_order_relaxed) >
                std::max(1, m_job_limit.load(std::memory_order_relaxed));
     }
+    /// True if the job in slot `i` keeps a caller out, whose absence has let it in.
+    [[nodiscard]] bool wants_back(unsigned i) const noexcept {
+        return m_slot_seekers.load(std::memory_order_relaxed) != 0 && i < m_reserved &&
+               m_absent.load(std::memory_order_relaxed) == 0;
+    }
     [[nodiscard]] bool workers_only_queued() const noexcept {
         return m_job_limit.load(std::memory_order_relaxed) == 0;
     }

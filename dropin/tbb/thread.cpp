@@ -423,7 +423,7 @@ void thread_data::run(d1::task* first, d1::wait_context* until) {
             if (!external_waiter::is_running(*until)) {
                 break;
             }
-        } else if (place->too_many_jobs() ||
+        } else if (place->too_many_jobs() || place->wants_back(slot_index) ||
                    (is_own && workers::are_wanted() && microseconds() - since > 200) ||
                    part->resumed_here.load(std::memory_order_relaxed) != 0) {
             break;

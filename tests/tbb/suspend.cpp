@@ -192,6 +192,37 @@ TEST(tbb_suspend, a_thread_outside_of_the_pool_gets_its_slot_back) {
     EXPECT_TRUE(comes([&] { return ran.load(); }));
 }
 
+TEST(tbb_suspend, a_worker_that_always_finds_a_task_gives_the_slot_back) {
+    resumer other;
+    tbb::task_arena arena(1, 1); // so a worker takes the slot of the suspended thread
+    const auto limit = std::chrono::steady_clock::now() + 60s;
+    std::atomic<int> steps{0};
+    std::atomic<bool> is_back{false};
+    bool in_time = true;
+    tbb::task_group g;
+    std::function<void()> step = [&] {
+        ++steps;
+        in_time = in_time && std::chrono::steady_clock::now() < limit;
+        if (!is_back && in_time) {
+            g.run([&] { step(); });
+        }
+    };
+    std::thread thread;
+    arena.execute([&] {
+        tbb::task::suspend([&](suspend_point p) {
+            g.run([&] { step(); });
+            thread = std::thread([&, p] {
+                EXPECT_TRUE(comes([&] { return steps > 0; }));
+                other.put(p);
+            });
+        });
+        is_back = true;
+        g.wait();
+    });
+    thread.join();
+    EXPECT_TRUE(in_time);
+}
+
 TEST(tbb_suspend, a_waiting_thread_runs_other_tasks_meanwhile) {
     std::atomic<suspend_point> point{nullptr};
     std::atomic<int> others{0};
