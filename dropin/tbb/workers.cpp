@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <set>
 #include <utility>
@@ -13,6 +14,7 @@
 #include <pilfer/pool.hpp>
 
 #include "platform/cpus.hpp"
+#include "pool/pool_core.hpp"
 
 namespace tbb::detail::r1 {
 
@@ -59,6 +61,18 @@ unsigned most() { return std::max(32U, 2 * granted()); }
 
 unsigned workers_for(unsigned threads) { return std::clamp(threads, 2U, most() + 1) - 1; }
 
+/// A pool that does not end before the program writes its trace and its profile then.
+void write_files_at_exit() {
+    static const int registered = std::atexit([] {
+        state& s = all();
+        const guard held(s.lock);
+        if (s.pool) {
+            s.pool->core().write_files();
+        }
+    });
+    (void)registered;
+}
+
 std::shared_ptr<pilfer::pool> pool_of(state& s) {
     const guard held(s.lock);
     if (!s.pool) {
@@ -76,6 +90,7 @@ std::shared_ptr<pilfer::pool> pool_of(state& s) {
         s.pool = std::make_shared<pilfer::pool>(o);
         s.size.store(static_cast<int>(s.pool->workers()), std::memory_order_relaxed);
         s.has_pool.store(true, std::memory_order_relaxed);
+        write_files_at_exit();
     }
     return s.pool;
 }

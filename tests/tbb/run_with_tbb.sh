@@ -53,6 +53,16 @@ elif "$script" --library "$library" "$folder/shared" 2>&1 | grep "a pool each"; 
     failed=1
 fi
 
+# The pool of the library, which does not end before the program, writes its files.
+for variable in PILFER_TRACE PILFER_PROFILE; do
+    env PILFER_WORKERS=2 "$variable=$folder/$variable" "$script" --library "$library" "$program" \
+        --gtest_filter=tbb_loops.parallel_for_calls_each_index_once >/dev/null 2>&1 || failed=1
+    if [[ ! -s $folder/$variable ]]; then
+        echo "$variable has written nothing"
+        failed=1
+    fi
+done
+
 # The program really has it.
 libraries=$(LD_DEBUG=libs "$script" --library "$library" "$program" --gtest_list_tests 2>&1)
 if [[ $libraries != *"calling init: $(readlink -f "$library")"* ]]; then
