@@ -273,7 +273,7 @@ recorder::task& recorder::behind_strand() {
 
 /// The place of a fork or a wait of `t`.
 trace::places::number recorder::place_of(const spot& here, const task& t) {
-    return m_lines ? m_places.at(here.from, here.end, t.forked_at) : 0;
+    return m_lines ? m_places.at(here.from, here.end, t.forked_at, t.came_to) : 0;
 }
 
 /// `t` goes on at `place`. Its strand is closed.

@@ -28,6 +28,7 @@ struct stack {
     std::array<frame, most_frames> frames{};
     unsigned count = 0;
     bool seen = false;
+    bool is_cut = false; // there are further frames
 };
 
 _Unwind_Reason_Code visit(_Unwind_Context* at, void* argument) noexcept {
@@ -38,7 +39,11 @@ _Unwind_Reason_Code visit(_Unwind_Context* at, void* argument) noexcept {
         return _URC_NO_REASON;
     }
     const bool goes_down = s.count != 0 && f.sp < s.frames[s.count - 1].sp; // to another stack
-    if (f.pc == nullptr || s.count == most_frames || f.sp > s.end || goes_down) {
+    if (f.pc == nullptr || f.sp > s.end || goes_down) {
+        return _URC_END_OF_STACK;
+    }
+    if (s.count == most_frames) {
+        s.is_cut = true;
         return _URC_END_OF_STACK;
     }
     s.frames[s.count++] = f;
@@ -264,6 +269,7 @@ std::uint32_t places::unwind(frame from, std::uintptr_t end) {
         n = add(n, s.frames[i].pc);
         if (i + 1 == s.count || m_nodes[n].is_sure) {
             m_nodes[n].is_last = true;
+            m_nodes[n].is_cut = s.is_cut && !m_nodes[n].is_sure;
             break;
         }
         m_nodes[n].distance = s.frames[i + 1].sp - s.frames[i].sp;
@@ -298,20 +304,33 @@ places::number places::place_of(std::uint32_t last, number under) {
     return at->second;
 }
 
-places::number places::at(frame from, std::uintptr_t end, number under) {
+/// The place that counts for a stack that ends with node `last` before a function of the user. A task's deep
+/// recursion in the library comes after a shallow one, which has found the user's function.
+places::number places::base_of(std::uint32_t last, number under, number latest) const noexcept {
+    if (latest == 0 || !m_nodes[last].is_cut) {
+        return under;
+    }
+    while (latest != 0 && m_nodes[m_places[latest].node].is_cut) {
+        latest = m_places[latest].under;
+    }
+    return latest;
+}
+
+places::number places::at(frame from, std::uintptr_t end, number under, number latest) {
 #if defined(__x86_64__)
     if (const number recent = recall(from, end); recent != 0) [[likely]] {
         return recent;
     }
     if (const std::uint32_t known = end != 0 ? follow(from, end) : 0; known != 0) [[likely]] {
-        const number found = place_of(known, under);
+        const number found = place_of(known, base_of(known, under, latest));
         if (m_nodes[known].is_sure && found != 0) {
             remember(known);
         }
         return found;
     }
 #endif
-    return place_of(unwind(from, end), under);
+    const std::uint32_t last = unwind(from, end);
+    return place_of(last, base_of(last, under, latest));
 }
 
 places::number places::at(const void* pc, number under) {

@@ -59,10 +59,11 @@ public:
     using number = std::uint32_t; ///< 0: not known
 
     /// The place of the frame `from`. `end`: the end of the stack, 0 if it is not known. `under`: the place
-    /// that counts if no function of the user is on the stack, because the library began the task. Throws
-    /// std::bad_alloc. Cost: some 10 ns if the stack is known, and some microseconds for a new one or if
-    /// `end` is 0.
-    [[nodiscard]] number at(frame from, std::uintptr_t end, number under);
+    /// that counts if no function of the user is on the stack, because the library began the task. `latest`:
+    /// the task's place before this one, which counts if more frames of the library than are looked at hide
+    /// the user's function; 0: `under` does. Throws std::bad_alloc. Cost: some 10 ns if the stack is known,
+    /// and some microseconds for a new one or if `end` is 0.
+    [[nodiscard]] number at(frame from, std::uintptr_t end, number under, number latest = 0);
     /// The place of one return address, of a stack that cannot be unwound.
     [[nodiscard]] number at(const void* pc, number under);
 
@@ -75,6 +76,7 @@ private:
         const void* pc = nullptr;
         std::uintptr_t distance = 0; // to the stack pointer of the next frame
         bool is_last = false;
+        bool is_cut = false;  // the last one, but there were too many frames
         bool is_sure = false; // the frame is of a function of the user
         number place = 0;     // of a sure one
     };
@@ -116,6 +118,7 @@ private:
     [[nodiscard]] std::uint32_t unwind(frame from, std::uintptr_t end);
     void grow();
     [[nodiscard]] number place_of(std::uint32_t last, number under);
+    [[nodiscard]] number base_of(std::uint32_t last, number under, number latest) const noexcept;
     [[nodiscard]] bool is_user(const void* pc);
 
     std::vector<node> m_nodes{{}};

@@ -125,6 +125,20 @@ TEST_F(lines_command, every_way_to_run_tasks_has_its_line) {
     }
 }
 
+TEST_F(lines_command, a_loop_that_recurses_deeply_keeps_its_line) {
+    for (const std::string& program : programs()) {
+        const folder f;
+        const auto p = profiled(program, "deep", f);
+        std::uint64_t here = 0;
+        std::uint64_t elsewhere = 0;
+        for (const auto& l : p.at("lines")) {
+            (name_of(l) == marked("deep") ? here : elsewhere) += l.at("tasks").get<std::uint64_t>();
+        }
+        EXPECT_EQ(elsewhere, 1U) << "the task of the pool's run\n" << program << p.dump(2);
+        EXPECT_GT(here, 1'000U) << program;
+    }
+}
+
 TEST_F(lines_command, a_wait_for_a_channel_has_its_line_in_a_trace) {
     for (const std::string& program : programs()) {
         const folder f;

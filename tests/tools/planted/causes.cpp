@@ -100,6 +100,12 @@ void kinds() {
     (void)pilfer::reduce(0, 30, 0L, value, std::plus<>{}); // HERE: reduce
 }
 
+/// A loop is split so often that its recursion is deeper than a recording looks at.
+void deep() {
+    compute(1'000);
+    pilfer::for_each(0, 10'000, [](int) { compute(5); }); // HERE: deep
+}
+
 void channel() {
     pilfer::channel<int> c(1);
     pilfer::scope s;
@@ -140,9 +146,15 @@ void held() {
 
 int main(int count, char** words) {
     const char* const name = count > 1 ? words[1] : "";
-    constexpr std::pair<const char*, void (*)()> all[] = {
-        {"serial", serial},         {"tiny", tiny},   {"lock", lock},       {"future", future},
-        {"unbalanced", unbalanced}, {"kinds", kinds}, {"channel", channel}, {"held", held}};
+    constexpr std::pair<const char*, void (*)()> all[] = {{"serial", serial},
+                                                          {"tiny", tiny},
+                                                          {"lock", lock},
+                                                          {"future", future},
+                                                          {"unbalanced", unbalanced},
+                                                          {"kinds", kinds},
+                                                          {"channel", channel},
+                                                          {"held", held},
+                                                          {"deep", deep}};
     for (const auto& [known, f] : all) {
         if (std::strcmp(known, name) == 0) {
             pilfer::options o;
