@@ -126,7 +126,7 @@ TEST_F(left_alarms, a_period_goes_on_below_which_a_frame_computes) {
     while (begun != 3) {
         std::this_thread::yield();
     }
-    const auto t = pilfer::every(pool, 5ms, [&] {
+    pilfer::timer again = pilfer::every(pool, 5ms, [&] {
         if (runs++ == 0) {
             first_run.set_value();
             go = true;
@@ -136,6 +136,10 @@ TEST_F(left_alarms, a_period_goes_on_below_which_a_frame_computes) {
     std::this_thread::sleep_for(30ms);
     due = true;
     while (!over) {
+        std::this_thread::yield();
+    }
+    (void)again.cancel();
+    while (!again.over()) {
         std::this_thread::yield();
     }
 }
