@@ -41,7 +41,7 @@ using pilfer::detail::reader_entry;
     return {};
 }
 
-/// Who the kernel would let in, for a command that it did not.
+/// For a command that the kernel did not let in: names those that it would.
 [[nodiscard]] std::string who_may_read() {
     int scope = 0;
     std::ifstream("/proc/sys/kernel/yama/ptrace_scope") >> scope;
@@ -63,7 +63,7 @@ using pilfer::detail::reader_entry;
                        scope);
 }
 
-/// What a program can be shown by whose library has another layout than this command.
+/// For a program whose library has another layout than this command: says what can show it.
 [[nodiscard]] std::string other_layout(std::vector<std::uint64_t> const& theirs) {
     reader_entry const& mine = pilfer::detail::own_reader_entry();
     std::size_t const at = pilfer::detail::place_of_build_kind;
