@@ -41,10 +41,6 @@ struct named_wait : owners::waiting {
 };
 
 #if defined(PILFER_TEST)
-[[nodiscard]] bool is_explored() noexcept {
-    const detail::worker* w = detail::this_worker();
-    return w != nullptr && w->explores;
-}
 /// Tasks that are explored or recorded may wait for ever, and the test says so.
 [[nodiscard]] bool reports_cycles() noexcept {
     return detail::this_worker() == nullptr || detail::test_points.load(detail::rlx) == nullptr;
@@ -171,7 +167,8 @@ void mutex::look(detail::wait_facts& f) const noexcept {
     f.holder = m_owner.load(detail::rlx);
 #if defined(PILFER_TEST)
     const void* const owner = m_owner.load(detail::rlx);
-    if (is_explored() && owner != nullptr && owner != outside()) {
+    const detail::worker* const w = detail::this_worker();
+    if (w != nullptr && w->explores && owner != nullptr && owner != outside()) {
         f.runner = static_cast<const detail::activation*>(owner)->ctx; // of an explored pool: it does not run
     }
 #endif
