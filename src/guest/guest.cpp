@@ -163,8 +163,8 @@ void run_until(pool_core& p, bool (*ask)(void*), void* self) {
     v.over = [](guest& base) noexcept {
         auto& asks = static_cast<asking_guest&>(base);
         asks.seen = asks.notices->load(acq); // pool.V3
-        asks.done =
-            static_cast<guest_slot*>(scheduler::of(this_worker()).guest)->ask_outside(asks.ask, asks.self);
+        occupant* const here = scheduler::of(this_worker()).guest;
+        asks.done = static_cast<guest_slot*>(here)->ask_outside(asks.ask, asks.self);
         return asks.done;
     };
     v.stirred = [](guest& base) noexcept {

@@ -118,7 +118,7 @@ public:
     /// Moves the inbox of a slot without a guest to the runnable queue. Any thread.
     void forward_inbox() noexcept;
     /// The guest that runs this scheduler; null: a worker of the pool, or a free slot.
-    occupant* guest = nullptr;
+    own_word<occupant*> guest{nullptr};
 
     /// The suspended contexts that have to resume on this worker. Any thread may push.
     [[nodiscard]] submission_queue<std_atom>& inbox() noexcept { return m_inbox; }

@@ -210,8 +210,8 @@ void sleeper::sleep() noexcept {
             if (!m_team.idle().wake(m_worker.index, m_worker.index)) {
                 os::futex_wait(state, sleepers_type::asleep); // a waker was faster: its token comes
             }
-        } else if (m_worker.guest != nullptr) {
-            m_worker.guest->rest(state, plan);
+        } else if (occupant* const guest = m_worker.guest) {
+            guest->rest(state, plan);
         } else if (plan.place != nullptr) {
             plan.place->sleep(m_worker, plan.limit);
         } else {
@@ -224,8 +224,9 @@ void sleeper::sleep() noexcept {
         // (idle.S2).
         m_worker.index, tell_all,
         [this] {
+            occupant* const guest = m_worker.guest;
             return m_worker.retires() || m_team.is_warm() || m_worker.anything_ready() ||
-                   (m_worker.guest != nullptr && m_worker.guest->is_stirred());
+                   (guest != nullptr && guest->is_stirred());
         },
         rest);
     note_unpark();
