@@ -26,6 +26,11 @@ ENVIRONMENT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": 
                "OMPI_MCA_hwloc_base_binding_policy": "none", "PILFER_WORKERS": "1"}
 
 
+def figures(text):
+    """The lines of two words: a name and its figure. A rival may print others, too."""
+    return dict(line.split() for line in text.splitlines() if len(line.split()) == 2)
+
+
 def run(program, ranks, *arguments):
     """The figures that one run prints, by name."""
     launcher = ["mpirun", "-n", str(ranks)] if ranks else []
@@ -33,7 +38,7 @@ def run(program, ranks, *arguments):
                           timeout=300)
     if done.returncode != 0:
         sys.exit(f"{os.path.basename(program)} {' '.join(arguments)} on {ranks} ranks ended with {done.returncode}:\n{done.stdout}{done.stderr}")
-    return dict(line.split() for line in done.stdout.splitlines())
+    return figures(done.stdout)
 
 
 @contextlib.contextmanager
@@ -65,7 +70,7 @@ def run_elastic(program, url, processes, *arguments):
         w.wait(timeout=60)
     if done.returncode != 0:
         sys.exit(f"bench-cluster {' '.join(arguments)} on {processes} processes ended with {done.returncode}:\n{done.stderr}")
-    return dict(line.split() for line in done.stdout.splitlines())
+    return figures(done.stdout)
 
 
 def beside_rivals(program, rivals, rounds, ranks):
@@ -78,6 +83,8 @@ def beside_rivals(program, rivals, rounds, ranks):
         for n in ranks:
             for name, command in programs.items():
                 row = run(command[0], n, *command[1:])
+                if not {"nodes", "seconds"} <= row.keys():
+                    sys.exit(f"cluster.py: {name} prints no line \"nodes N\" or no line \"seconds S\"")
                 nodes.add((row["nodes"], row.get("exact", "1")))
                 samples[name, n].append(float(row["seconds"]))
     print(file=sys.stderr)

@@ -134,6 +134,33 @@ class Scripts(unittest.TestCase):
         self.program("bench-k-serial", 1.0)
         self.assertNotEqual(self.run_made_up("--kernels", "absent").returncode, 0)
 
+    def test_ranks_are_compared_with_rivals(self):
+        folder = os.path.join(self.folder.name, "bench", "bin")
+        os.makedirs(folder)
+
+        def write(name, *lines):
+            path = os.path.join(folder, name)
+            with open(path, "w", encoding="utf-8") as file:
+                file.write("\n".join(("#!/bin/sh", *lines, "")))
+            os.chmod(path, 0o755)
+            return path
+
+        write("mpirun", 'shift 2; exec "$@"')
+        write("bench-cluster", "echo seconds 2", "echo nodes 7")
+        rival = write("other", "echo a sentence of its own", "echo nodes 7", "echo seconds 3")
+        path = os.environ["PATH"]
+        self.addCleanup(os.environ.__setitem__, "PATH", path)
+        os.environ["PATH"] = folder + os.pathsep + path
+        options = ("--build", self.folder.name, "--rounds", "1", "--ranks", "1", "--rival", f"other={rival}")
+        done = script("cluster.py", *options)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stdout, r"(?m)^other +on 1 ranks .* 1\.50 of pilfer$")
+        write("other", "echo seconds 3")
+        done = script("cluster.py", *options)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn('other prints no line "nodes N"', done.stderr)
+        self.assertNotIn("Traceback", done.stderr)
+
     def test_plot(self):
         self.program("bench-k-serial", 1.0)
         self.program("bench-k-pilfer_join", 2.0)
