@@ -6,6 +6,7 @@
 #include <functional>
 #include <numeric>
 #include <ranges>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -125,6 +126,82 @@ TEST_P(algorithm_reduce, strings_stay_in_order) {
     }
 }
 
+/// Numbers in memory are combined several at a time, blocks of 512 of them. All values below are exact.
+template <class T>
+void sum_and_multiply() {
+    std::vector<T> v(10'000);
+    for (std::size_t i = 0; i < v.size(); ++i) {
+        v[i] = static_cast<T>(i * 7 % 23);
+    }
+    const auto times = [](T a, T b) { return static_cast<T>(a * b); };
+    for (const std::size_t n : {0U, 1U, 8U, 63U, 64U, 511U, 512U, 513U, 1023U, 1024U, 5000U, 9996U}) {
+        for (const std::size_t from : {0U, 1U, 3U}) {
+            const std::span<const T> part(v.data() + from, n);
+            const T sum = std::accumulate(part.begin(), part.end(), T(3),
+                                          [](T a, T b) { return static_cast<T>(a + b); });
+            EXPECT_EQ(pilfer::reduce(part, T(3)), sum) << n << " from " << from;
+            EXPECT_EQ(pilfer::reduce(part.begin(), part.end(), T(3), std::plus<T>{}), sum)
+                << n << " from " << from;
+            std::vector<T> factors(n, T(1));
+            for (std::size_t i = 0; i < n; i += n / 3 + 1) {
+                factors[i] = T(3);
+            }
+            const T product = std::accumulate(factors.begin(), factors.end(), T(2), times);
+            EXPECT_EQ(pilfer::reduce(factors, T(2), std::multiplies<>{}), product) << n;
+            EXPECT_EQ(pilfer::reduce(factors, T(2), std::multiplies<T>{}), product) << n;
+        }
+    }
+}
+
+TEST(algorithm_reduce, numbers_in_memory_are_summed_and_multiplied) {
+    sum_and_multiply<double>();
+    sum_and_multiply<float>();
+    sum_and_multiply<long double>();
+    sum_and_multiply<long>();
+    sum_and_multiply<unsigned>();
+    sum_and_multiply<short>();
+    sum_and_multiply<unsigned char>();
+    sum_and_multiply<char16_t>();
+}
+
+/// The sum of a tree whose nodes of n leaves have the largest power of two below n on the left side.
+template <class T>
+T tree_sum(std::span<const T> v) {
+    if (v.size() == 1) {
+        return v[0];
+    }
+    const std::size_t left = std::bit_floor(v.size() - 1);
+    return tree_sum(v.first(left)) + tree_sum(v.subspan(left));
+}
+/// The order that docs/guides/algorithms.md names for numbers in memory.
+template <class T>
+T sum_in_memory(std::span<const T> v) {
+    if (v.size() == 512) {
+        std::vector<T> places(v.begin(), v.begin() + 128 / sizeof(T));
+        for (std::size_t i = places.size(); i < v.size(); ++i) {
+            places[i % places.size()] += v[i];
+        }
+        return tree_sum<T>(places);
+    }
+    if (v.size() < 512) {
+        return tree_sum(v);
+    }
+    const std::size_t left = std::bit_floor(v.size() - 1);
+    return sum_in_memory(v.first(left)) + sum_in_memory(v.subspan(left));
+}
+
+TEST_P(algorithm_reduce, blocks_of_numbers_are_not_divided) {
+    pilfer::pool pool(with_workers());
+    for (const std::size_t n : {500U, 512U, 513U, 1000U, 4097U, 100'000U, 300'000U}) {
+        const std::vector<double> v = fractions(n);
+        const std::vector<float> f(v.begin(), v.end());
+        for (int i = 0; i < 5; ++i) {
+            EXPECT_EQ(pool.run([&] { return pilfer::reduce(v, 0.0); }), sum_in_memory<double>(v)) << n;
+            EXPECT_EQ(pool.run([&] { return pilfer::reduce(f, 0.0F); }), sum_in_memory<float>(f)) << n;
+        }
+    }
+}
+
 /// The bits of sums and scans, computed with every number of workers and under steals, are those of one
 /// worker.
 TEST_P(algorithm_reduce, floating_point_has_the_same_bits_for_every_number_of_workers) {
@@ -139,12 +216,13 @@ TEST_P(algorithm_reduce, floating_point_has_the_same_bits_for_every_number_of_wo
                 }
                 const auto all = [&] {
                     const auto add = lingering{std::plus<>{}, slow};
-                    std::vector<double> out(2 * n + 1);
+                    std::vector<double> out(2 * n + 2);
                     pilfer::inclusive_scan(v, out.begin(), add, pilfer::grain{g});
                     pilfer::transform_exclusive_scan(
                         v, out.begin() + static_cast<std::ptrdiff_t>(n), 0.1, add,
                         [](double x) { return x * 1.5; }, pilfer::grain{g});
-                    out.back() = pilfer::reduce(v, 0.1, std::identity{}, add, pilfer::grain{g});
+                    out[2 * n] = pilfer::reduce(v, 0.1, std::identity{}, add, pilfer::grain{g});
+                    out.back() = pilfer::reduce(v, 0.1);
                     return out;
                 };
                 const auto want = one.run(all);

@@ -18,8 +18,10 @@ inline namespace v0 {
 /// random-access iterators map(*it). Integers have up to 64 bits, as for for_each. `combine` must be
 /// associative, it need not commute; `init` is used exactly once, at the front.
 ///
-/// The elements are grouped as a binary tree that depends on their number, on T and on the grain, but not on
-/// workers or thieves: floating-point results have the same bits on every run and any number of workers.
+/// The elements are grouped as a binary tree. It depends on their number, on the types and on the grain, but
+/// not on workers or thieves: floating-point results have the same bits on every run and any number of
+/// workers. Sums and products of numbers in memory, without a map, take several numbers at once in blocks of
+/// 512.
 ///
 /// T needs to be movable and constructible from what `map` returns. Exceptions as for for_each. Cost on one
 /// worker: one combine per element and a clock reading per piece of about 4 us.
