@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <deque>
 #include <functional>
+#include <list>
 #include <numeric>
 #include <ranges>
 #include <span>
@@ -195,9 +197,13 @@ TEST_P(algorithm_reduce, blocks_of_numbers_are_not_divided) {
     for (const std::size_t n : {500U, 512U, 513U, 1000U, 4097U, 100'000U, 300'000U}) {
         const std::vector<double> v = fractions(n);
         const std::vector<float> f(v.begin(), v.end());
+        const std::deque<float> chunks(f.begin(), f.end());
+        const std::list<float> nodes(f.begin(), f.end());
         for (int i = 0; i < 5; ++i) {
             EXPECT_EQ(pool.run([&] { return pilfer::reduce(v, 0.0); }), sum_in_memory<double>(v)) << n;
             EXPECT_EQ(pool.run([&] { return pilfer::reduce(f, 0.0F); }), sum_in_memory<float>(f)) << n;
+            EXPECT_EQ(pool.run([&] { return pilfer::reduce(chunks, 0.0F); }), sum_in_memory<float>(f)) << n;
+            EXPECT_EQ(pool.run([&] { return pilfer::reduce(nodes, 0.0F); }), sum_in_memory<float>(f)) << n;
         }
     }
 }

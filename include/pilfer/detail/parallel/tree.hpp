@@ -83,16 +83,14 @@ template <class Combine, class T>
 inline constexpr bool multiplies = std::same_as<const Combine, const std::multiplies<>> ||
                                    std::same_as<const Combine, const std::multiplies<T>>;
 
-/// True for sums and products of numbers in a row in memory.
+/// True for sums and products of numbers in memory: each is there, and no function computes it.
 template <class T, class I, class Map, class Combine>
 inline constexpr bool by_registers = [] {
-    if constexpr (std::contiguous_iterator<I>) {
-        return std::is_arithmetic_v<T> && !std::same_as<T, bool> && sizeof(T) <= sizeof(std::uint64_t) &&
-               std::same_as<T, std::remove_const_t<std::remove_reference_t<std::iter_reference_t<I>>>> &&
-               std::same_as<const Map, const std::identity> && (adds<Combine, T> || multiplies<Combine, T>);
-    } else {
-        return false;
-    }
+    using element_type = decltype(detail::element(std::declval<I&>()));
+    return std::is_arithmetic_v<T> && !std::same_as<T, bool> && sizeof(T) <= sizeof(std::uint64_t) &&
+           (std::same_as<element_type, T&> ||
+            std::same_as<element_type, const T&>)&&std::same_as<const Map, const std::identity> &&
+           (adds<Combine, T> || multiplies<Combine, T>);
 }();
 
 /// The leaves of a subtree that is evaluated in registers, and never divided.
@@ -105,11 +103,18 @@ struct register_of {
     typedef T type __attribute__((vector_size(bytes))); // NOLINT(modernize-use-using): g++ wants this form
 };
 
-template <class T>
-[[nodiscard]] PILFER_ALWAYS_INLINE typename register_of<T>::type load_register(const T* from) {
-    typename register_of<T>::type all;
-    std::memcpy(&all, from, sizeof(all));
-    return all;
+template <class T, class I>
+[[nodiscard]] PILFER_ALWAYS_INLINE typename register_of<T>::type load_register(I first) {
+    T all[register_of<T>::width];
+    if constexpr (std::contiguous_iterator<I>) {
+        std::memcpy(all, std::to_address(first), sizeof(all));
+    } else {
+        for (T& one : all) {
+            one = detail::element(first);
+            first = detail::advanced(first, 1);
+        }
+    }
+    return std::bit_cast<typename register_of<T>::type>(all);
 }
 
 /// Asks for memory two pages ahead. The processor does so by itself within a page only. Beyond the end of
@@ -127,17 +132,22 @@ PILFER_ALWAYS_INLINE void fetch_early(const void* from, std::uint64_t bytes) {
 /// the places of registers. They are rows of eight registers. The places of a row are combined with those of
 /// the next rows, one after the other, and then with each other as a tree. Memory is read from low to high
 /// addresses, as the processor expects it: a tree of registers took twice as long beyond the caches.
-template <class T, class Combine, std::uint64_t... Column>
-[[nodiscard]] PILFER_ALWAYS_INLINE T register_rows(const T* first, Combine& combine,
+template <class T, class I, class Combine, std::uint64_t... Column>
+[[nodiscard]] PILFER_ALWAYS_INLINE T register_rows(I first, Combine& combine,
                                                    std::integer_sequence<std::uint64_t, Column...>) {
     constexpr std::uint64_t width = register_of<T>::width;
     constexpr std::uint64_t row_leaves = sizeof...(Column) * width;
     std::conditional_t<adds<Combine, T>, std::plus<>, std::multiplies<>> of_each_place;
-    typename register_of<T>::type row[] = {detail::load_register(first + Column * width)...};
+    typename register_of<T>::type row[] = {
+        detail::load_register<T>(detail::advanced(first, Column * width))...};
     for (std::uint64_t i = row_leaves; i != register_leaves; i += row_leaves) {
-        const T* const next = first + i;
-        detail::fetch_early(next, sizeof(row));
-        ((row[Column] = of_each_place(row[Column], detail::load_register(next + Column * width))), ...);
+        const I next = detail::advanced(first, i);
+        if constexpr (std::contiguous_iterator<I>) {
+            detail::fetch_early(std::to_address(next), sizeof(row));
+        }
+        ((row[Column] =
+              of_each_place(row[Column], detail::load_register<T>(detail::advanced(next, Column * width)))),
+         ...);
     }
     T places[row_leaves];
     std::memcpy(places, row, sizeof(places));
@@ -151,8 +161,8 @@ template <std::uint64_t N, class T, class I, class Map, class Combine>
     if constexpr (N == unrolled_leaves) {
         return detail::unrolled_tree<N, T>(first, map, combine);
     } else if constexpr (N == register_leaves && by_registers<T, I, Map, Combine>) {
-        return detail::register_rows(static_cast<const T*>(std::to_address(first)), combine,
-                                     std::make_integer_sequence<std::uint64_t, unrolled_leaves>());
+        return detail::register_rows<T>(first, combine,
+                                        std::make_integer_sequence<std::uint64_t, unrolled_leaves>());
     } else {
         T part[unrolled_leaves];
         for (T& value : part) {
