@@ -259,7 +259,7 @@ void future_core::sweep() noexcept {
                 continue;
             }
         }
-        [[maybe_unused]] const bool back = announce(&here, newest, way::keep);
+        [[maybe_unused]] const bool back = announce_again(&here, newest, way::keep);
         ensure([back] { return back; }, "a task had no place where it had lain");
         return;
     }

@@ -220,7 +220,7 @@ bool scope_core::reclaim_child(worker* w, task_word entry) noexcept {
     }
     spark* d = child_at(entry);
     if (d == nullptr) {
-        (void)announce(w, entry, way::keep);
+        (void)announce_again(w, entry, way::keep);
         return false;
     }
     run_taken(d);

@@ -273,13 +273,17 @@ PILFER_ALWAYS_INLINE void counts_fork(worker* w, task_word task) noexcept {
 }
 #endif
 
-/// Puts `task` on the bottom of the own deque. True: call announce_signalled().
+/// Puts `task` on the bottom of the own deque, from where it was taken back. True: call announce_signalled().
+[[nodiscard]] PILFER_ALWAYS_INLINE bool push_again(worker* w, task_word task) noexcept {
+    san::release(reinterpret_cast<const void*>(task & ~kind_mask));
+    return w->deque.owner().push(task) || PILFER_CHAOS_MAYBE(trip);
+}
+/// Puts a new task on the bottom of the own deque. True: call announce_signalled().
 [[nodiscard]] PILFER_ALWAYS_INLINE bool push_task(worker* w, task_word task) noexcept {
 #if defined(PILFER_TEST)
     detail::counts_fork(w, task);
 #endif
-    san::release(reinterpret_cast<const void*>(task & ~kind_mask));
-    return w->deque.owner().push(task) || PILFER_CHAOS_MAYBE(trip);
+    return push_again(w, task);
 }
 
 /// Announces `task` on the bottom of the own deque. False: run it as a plain call.
@@ -288,6 +292,10 @@ PILFER_ALWAYS_INLINE void counts_fork(worker* w, task_word task) noexcept {
         return announce_signalled(w, task, may);
     }
     return true;
+}
+/// Announces a task that was announced before, perhaps by another task, and was taken back.
+[[nodiscard]] PILFER_ALWAYS_INLINE bool announce_again(worker* w, task_word task, way may) noexcept {
+    return !push_again(w, task) || announce_signalled(w, task, may);
 }
 
 /// The bottom was lowered below the guard: finishes taking `task` back.
