@@ -665,10 +665,6 @@ private:
 } // namespace
 
 void recorder::write_waits(std::ostream& out) const {
-    if (has_lost_worker()) {
-        out << "[]";
-        return;
-    }
     const std::lock_guard lock(m_section);
     std::map<std::pair<line_name, std::string>, wait_figures> rows;
     for (const auto& [at, figures] : m_waits) {
@@ -687,10 +683,6 @@ void recorder::write_waits(std::ostream& out) const {
 }
 
 void recorder::write_lines(std::ostream& out) const {
-    if (has_lost_worker()) {
-        out << "[]";
-        return;
-    }
     const std::lock_guard lock(m_section);
     struct row : place_figures {
         std::uint64_t chain_ns = 0;

@@ -167,7 +167,7 @@ public:
     /// Closes the graph: from now on nothing is recorded.
     void finish() noexcept;
     /// Writes what the lines of the source have taken, as a JSON array; an empty one if no lines are
-    /// recorded.
+    /// recorded. Not in a child of fork(), which writes no file.
     void write_lines(std::ostream& out) const;
     /// Writes the waits that leave() was given a reason for and that are over, by reason and line, in the
     /// same way.
