@@ -1,17 +1,12 @@
 // pilfer check: runs a program that is linked with pilfer::test under many schedules, a process for each.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <memory>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -20,9 +15,6 @@
 
 namespace tools {
 namespace {
-
-/// The library has this text if it explores main(): src/check/whole_main.cpp.
-constexpr char const* mark_of_library = "pilfer::test explores the main() of this program";
 
 struct check_settings {
     std::uint64_t schedules = 1'000;
@@ -45,42 +37,22 @@ struct check_settings {
                         "io={} patience={} minimise={}",
                         schedules, strategy, seed, depth, steps, faults, int{memory}, int{io}, patience,
                         int{!no_minimise});
-        return replay.empty() ? all : all + " replay=" + replay;
+        return replay.empty() || replays_file() ? all : all + " replay=" + replay;
     }
+    [[nodiscard]] bool replays_file() const { return !replay.empty() && std::filesystem::exists(replay); }
 };
 
-/// The file that execvp() would take; empty: there is none.
-[[nodiscard]] std::string file_of(std::string const& program) {
-    if (program.find('/') != std::string::npos) {
-        return ::access(program.c_str(), X_OK) == 0 ? program : "";
-    }
-    char const* const path = std::getenv("PATH");
-    std::istringstream folders(path != nullptr ? path : "/bin:/usr/bin");
-    for (std::string folder; std::getline(folders, folder, ':');) {
-        std::string file = (folder.empty() ? "." : folder) + "/" + program;
-        if (::access(file.c_str(), X_OK) == 0 && !std::filesystem::is_directory(file)) {
-            return file;
-        }
-    }
-    return "";
-}
-
-[[nodiscard]] bool has_library(std::string const& file) {
-    std::ifstream in(file, std::ios::binary);
-    std::string const all{std::istreambuf_iterator<char>(in), {}};
-    return all.find(mark_of_library) != std::string::npos;
-}
-
 [[nodiscard]] int check(check_settings const& s) {
-    if (std::string const file = file_of(s.program[0]); !file.empty() && !has_library(file)) {
-        fmt::print(stderr,
-                   "pilfer: check: '{}' is not linked with pilfer::test, so it was not run. Link that target "
-                   "instead of pilfer::pilfer, into the program itself (docs/guides/testing.md).\n",
-                   file);
+    if (!may_have_test_library("check", s.program[0])) {
         return exit_bad_usage;
     }
     ::setenv("PILFER_CHECK", s.text().c_str(), 1);
-    ::unsetenv("PILFER_SCHEDULE");
+    if (s.replays_file()) {
+        ::setenv("PILFER_SCHEDULE", ("@" + s.replay).c_str(), 1);
+    } else {
+        ::unsetenv("PILFER_SCHEDULE");
+    }
+    ::unsetenv("PILFER_RECORD");
     ending const ended = run_program("check", s.program);
     if (ended.was_executed() && ended.code > exit_bad_usage) {
         fmt::print(stderr, "pilfer: check: the search itself has ended, with exit code {}\n", ended.code);
@@ -118,7 +90,8 @@ void add_check(CLI::App& app, int& code) {
         ->check(CLI::Range(0, 86'400))
         ->capture_default_str();
     command->add_flag("--no-minimise", s->no_minimise, "a failing schedule is not shortened");
-    command->add_option("--replay", s->replay, "only this schedule, of an earlier run");
+    command->add_option("--replay", s->replay,
+                        "only this schedule, of an earlier run, or that of a file by pilfer record");
     command->footer(
         "The exit code is 0 if no schedule fails, 1 if one does, 2 if nothing was tested; 126 and "
         "127: PROGRAM could not be executed.");
@@ -131,7 +104,7 @@ void add_check(CLI::App& app, int& code) {
         if (s->program[0].starts_with('-')) {
             throw CLI::ExtrasError({s->program[0]});
         }
-        if (s->replay.find(' ') != std::string::npos) {
+        if (!s->replays_file() && s->replay.find(' ') != std::string::npos) {
             throw CLI::ValidationError("--replay", "a schedule has no space in it");
         }
         if (s->memory || s->io) {

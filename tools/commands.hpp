@@ -44,6 +44,7 @@ void add_calibrate(CLI::App& app, int& code);
 void add_profile(CLI::App& app, int& code);
 void add_race(CLI::App& app, int& code);
 void add_check(CLI::App& app, int& code);
+void add_record(CLI::App& app, int& code);
 void add_view(CLI::App& app, int& code);
 void add_whatif(CLI::App& app, int& code);
 void add_top(CLI::App& app, int& code);

@@ -22,6 +22,7 @@ int run(int count, char** words) {
         tools::add_profile(app, code);
         tools::add_race(app, code);
         tools::add_check(app, code);
+        tools::add_record(app, code);
         tools::add_view(app, code);
         tools::add_whatif(app, code);
         tools::add_top(app, code);

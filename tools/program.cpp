@@ -8,7 +8,12 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <sstream>
 #include <system_error>
 
 namespace tools {
@@ -17,8 +22,44 @@ namespace {
 constexpr int exit_cannot_execute = 126;
 constexpr int exit_not_found = 127;
 constexpr int exit_by_signal = 128;
+/// The library has this text if it explores and records main(): src/check/whole_main.cpp.
+constexpr char const* mark_of_library = "pilfer::test explores the main() of this program";
+
+/// The file that execvp() would take; empty: there is none.
+[[nodiscard]] std::string file_of(std::string const& program) {
+    if (program.find('/') != std::string::npos) {
+        return ::access(program.c_str(), X_OK) == 0 ? program : "";
+    }
+    char const* const path = std::getenv("PATH");
+    std::istringstream folders(path != nullptr ? path : "/bin:/usr/bin");
+    for (std::string folder; std::getline(folders, folder, ':');) {
+        std::string file = (folder.empty() ? "." : folder) + "/" + program;
+        if (::access(file.c_str(), X_OK) == 0 && !std::filesystem::is_directory(file)) {
+            return file;
+        }
+    }
+    return "";
+}
+
+[[nodiscard]] bool has_library(std::string const& file) {
+    std::ifstream in(file, std::ios::binary);
+    std::string const all{std::istreambuf_iterator<char>(in), {}};
+    return all.find(mark_of_library) != std::string::npos;
+}
 
 } // namespace
+
+bool may_have_test_library(std::string_view command, std::string const& program) {
+    std::string const file = file_of(program);
+    if (file.empty() || has_library(file)) {
+        return true;
+    }
+    fmt::print(stderr,
+               "pilfer: {}: '{}' is not linked with pilfer::test, so it was not run. Link that target "
+               "instead of pilfer::pilfer, into the program itself (docs/guides/testing.md).\n",
+               command, file);
+    return false;
+}
 
 ending run_program(std::string_view command, std::vector<std::string> words) {
     std::vector<char*> arguments;
@@ -42,7 +83,8 @@ ending run_program(std::string_view command, std::vector<std::string> words) {
                                     fmt::format("the exit code of {}", words[0]));
         }
     }
-    return {child, WIFEXITED(status) ? WEXITSTATUS(status) : exit_by_signal + WTERMSIG(status)};
+    return WIFEXITED(status) ? ending{child, WEXITSTATUS(status)}
+                             : ending{child, exit_by_signal + WTERMSIG(status), WTERMSIG(status)};
 }
 
 } // namespace tools

@@ -7,8 +7,10 @@
 #include <cstdlib>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "platform/whole_program.hpp"
+#include "search/recorded.hpp"
 
 namespace pilfer {
 inline namespace v0 {
@@ -97,17 +99,23 @@ check_settings check_settings_of(std::string_view text) {
 }
 
 std::optional<check_settings> take_check_settings() {
+    std::optional<check_settings> s;
     if (const char* const all = std::getenv("PILFER_CHECK"); all != nullptr) {
         const std::string text = all;
         os::forget_variable("PILFER_CHECK");
-        return check_settings_of(text);
+        s = check_settings_of(text);
     }
     const char* const schedule = std::getenv("PILFER_SCHEDULE");
-    if (schedule == nullptr || !std::string_view(schedule).starts_with("main:")) {
+    if (schedule == nullptr || (s && !s->how.replay.empty())) {
+        return s;
+    }
+    std::string text = text_of_schedule(schedule);
+    if (!s && !text.starts_with("main:") && !text.starts_with(recording_of_main_begins)) {
         return {};
     }
-    check_settings s;
-    s.how.replay = schedule;
+    s = s.value_or(check_settings{});
+    s->shown_as = schedule;
+    s->how.replay = std::move(text);
     os::forget_variable("PILFER_SCHEDULE");
     return s;
 }

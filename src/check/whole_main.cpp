@@ -13,12 +13,14 @@
 #include "base/write.hpp"
 #include "check/ledger.hpp"
 #include "check/pools_as_one.hpp"
+#include "check/recorded_main.hpp"
 #include "check/settings.hpp"
 #include "explore/explored_pool.hpp"
 #include "explore/interleaving.hpp"
 #include "platform/os.hpp"
 #include "platform/whole_program.hpp"
 #include "pool/environment.hpp"
+#include "search/recorded.hpp"
 #include "search/search.hpp"
 
 namespace pilfer {
@@ -35,8 +37,6 @@ constexpr int code_failed = 1;
 constexpr int code_not_tested = 2;
 /// tools/check.cpp looks for it.
 [[gnu::used]] constexpr char mark_of_library[] = "pilfer::test explores the main() of this program";
-/// The stack of main() has usually as much, and all tasks have the same.
-constexpr std::size_t stack_of_main = std::size_t{8} << 20;
 /// Memory for what a child tells: of each step, and at least.
 constexpr std::size_t bytes_of_step = 512;
 constexpr std::size_t least_bytes = std::size_t{16} << 20;
@@ -73,7 +73,7 @@ public:
     [[noreturn]] void run() {
         const char* const stack = std::getenv("PILFER_STACK");
         {
-            static const exploring_process here;
+            static const exploring_process here(m_search.follows_recording());
             stand_in = &m_pools;
             explore_in_a_pool(*this, stack != nullptr ? 0 : stack_of_main);
         }
@@ -143,7 +143,17 @@ private:
     return r;
 }
 
-[[nodiscard]] int explore_main(const check_settings& s, const os::rest_of_program& rest) {
+/// A recording may be longer than any schedule that is searched for.
+void make_room_for_recording(check_settings& s) {
+    constexpr std::uint64_t steps_of_operation = 4;
+    if (s.how.replay.starts_with(recording_of_main_begins)) {
+        const auto operations = static_cast<std::uint64_t>(std::ranges::count(s.how.replay, '\n'));
+        s.how.steps = std::max(s.how.steps, s.how.steps + steps_of_operation * operations);
+    }
+}
+
+[[nodiscard]] int explore_main(check_settings& s, const os::rest_of_program& rest) {
+    make_room_for_recording(s);
     schedule_search search(s.schedules, s.how, true);
     ledger book(std::clamp(s.how.steps, least_bytes / bytes_of_step, most_bytes / bytes_of_step) *
                 bytes_of_step);
@@ -163,6 +173,9 @@ private:
         const ledger::entries told = book.read();
         search.ran(told.taken, report_of(told, end, in_time), told.steps);
     }
+    if (search.follows_recording() && !s.shown_as.empty()) {
+        search.result().schedule = s.shown_as; // not all of its text
+    }
     std::ostringstream text;
     text << "pilfer: check: " << search.result();
     std::string said = text.str();
@@ -178,14 +191,18 @@ extern "C" __attribute__((constructor(first_priority))) void pilfer_v0_whole_mai
                                                                                   char** environment) {
     int code = code_not_tested;
     try {
-        const auto settings = take_check_settings();
-        if (!settings) {
+        auto settings = take_check_settings();
+        const std::string recording = take_recording_name();
+        if (!settings && recording.empty()) {
             return;
         }
-        const os::rest_of_program rest(&pilfer_v0_whole_main, count, words, environment);
+        static const os::rest_of_program rest(&pilfer_v0_whole_main, count, words, environment);
         if (!rest.is_known()) {
-            throw std::runtime_error("pilfer: main() cannot be explored here: pilfer::test must be linked "
-                                     "statically into the program itself, on a system with glibc");
+            throw std::runtime_error("pilfer: main() cannot be explored or recorded here: pilfer::test must "
+                                     "be linked statically into the program itself, on a system with glibc");
+        }
+        if (!settings) {
+            record_main(recording, rest);
         }
         code = explore_main(*settings, rest);
     } catch (const std::exception& e) {

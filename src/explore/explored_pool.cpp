@@ -33,7 +33,8 @@ interleaving* explored_here() noexcept {
 
 interleaving* explored_task() noexcept {
     interleaving* const x = explored_here();
-    return x != nullptr && this_worker()->current.load(rlx) != nullptr ? x : nullptr;
+    const worker* const w = this_worker();
+    return x != nullptr && w->current.load(rlx) != nullptr && !w->pool->is_forked_child() ? x : nullptr;
 }
 
 spark* take_own_child(worker* w, scope_node* scope) noexcept {

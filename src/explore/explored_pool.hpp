@@ -17,7 +17,7 @@ class interleaving;
 
 /// The schedule that runs on the calling thread; null: none.
 [[nodiscard]] interleaving* explored_here() noexcept;
-/// The schedule of the calling task; null: no explored task calls.
+/// The schedule of the calling task; null: no explored task calls, or it is in a child of fork().
 [[nodiscard]] interleaving* explored_task() noexcept;
 
 /// While it lives, tasks of explored pools reach their points, have their clock, and an abort of the program

@@ -13,6 +13,10 @@ inline namespace v0 {
 namespace detail {
 namespace {
 
+/// After so many alarms in a row tasks do more than the recording has: one of them may sleep until another
+/// one does.
+constexpr unsigned most_alarms = 1'000;
+
 [[nodiscard]] bool is_word(std::string_view word, std::string_view what) noexcept {
     return std::equal(word.begin(), word.end(), what.begin(), what.end(),
                       [](char w, char c) { return w == (c == '\n' ? ' ' : c); });
@@ -67,13 +71,17 @@ void interleaving::follow(const char* what, const void* object) noexcept {
         }
         preempt(none); // for good
     }
+    // No task came to more operations before the recorded run failed or was cut, so what leads there comes
+    // first.
+    if (!m_goes_beyond) {
+        preempt(none, 0, what);
+    }
     note(what, object);
 }
 
-/// After the recording everything may run.
 bool interleaving::may_run(const ready& r) const noexcept {
     if (has_followed_all()) {
-        return true;
+        return r.held_at == nullptr || m_goes_beyond;
     }
     if (r.task != 0) {
         return (r.task & kind_mask) == kind_continuation || m_order->begun.contains(name_of(r.task));
@@ -90,10 +98,15 @@ bool interleaving::finds_next_followed() noexcept {
             m_next = i;
         }
     }
-    if (m_next == none && !fire_next_alarm()) {
+    if (m_next != none) {
+        return true;
+    }
+    m_alarms_beyond += has_followed_all() ? 1 : 0;
+    if (m_alarms_beyond == most_alarms || !fire_next_alarm()) {
+        m_goes_beyond = has_followed_all();
         check_all_followed();
     }
-    return m_next != none;
+    return false;
 }
 
 bool interleaving::begins_elsewhere(task_word task, const context* by) const noexcept {

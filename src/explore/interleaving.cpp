@@ -44,6 +44,8 @@ void interleaving::begin(const plan& p) {
     m_chooser.begin(p);
     m_order = m_chooser.plan_of_schedule().recorded.get();
     m_followed = 0;
+    m_goes_beyond = false;
+    m_alarms_beyond = 0;
     m_ready.clear();
     m_next = none;
     m_tasks.clear();

@@ -143,6 +143,8 @@ private:
     chooser m_chooser;
     const recorded_order* m_order = nullptr; // of the schedule
     std::size_t m_followed = 0;              // operations of it
+    bool m_goes_beyond = false;              // tasks do more than the recording has
+    unsigned m_alarms_beyond = 0;            // that have fired after all operations of it
     ready_list m_ready;
     // Places in m_ready, and what is no such place.
     static constexpr std::size_t none = SIZE_MAX;

@@ -6,6 +6,7 @@
 
 #include <pilfer/test.hpp>
 
+#include <exception>
 #include <memory>
 #include <stdexcept>
 #include <utility>
@@ -15,8 +16,9 @@
 
 #include "backend/make.hpp"
 #include "backend/work_stealing.hpp"
+#include "base/write.hpp"
 #include "explore/explored_pool.hpp"
-#include "explore/recorder.hpp"
+#include "explore/record.hpp"
 #include "explore/steps.hpp"
 #include "guest/blocking.hpp"
 #include "platform/os.hpp"
@@ -31,10 +33,13 @@ inline namespace v0 {
 namespace detail {
 namespace {
 
-/// So often the caller looks whether the run stands still.
+/// So often the thread that records looks at the pool, and if it is in a hurry.
 constexpr std::uint64_t pause_ns = 5'000'000;
-/// After so many looks in a row no thread outside is expected to make a task ready.
-constexpr unsigned most_looks = 40;
+constexpr std::uint64_t short_pause_ns = 200'000;
+/// After this time no thread outside is expected to make a task ready.
+constexpr std::uint64_t still_ns = 200'000'000;
+/// So many short pauses after the end of main() its tasks may end.
+constexpr unsigned most_pauses = 20;
 
 [[nodiscard]] recorder& recorder_here() noexcept { return *running_recorder.load(acq); }
 
@@ -109,42 +114,25 @@ void recorded_stealing::task_begins(scheduler& w, task_word task) noexcept {
 
 // ---- the run ----------------------------------------------------------------------------------
 
-void fails_here(const std::string& message) {
-    const test_step order("fails", nullptr, false);
-    recorder_here().ends(message);
-}
-
-/// The task that calls the body.
-struct recorded_body : submission {
-    explicit recorded_body(const std::function<void()>& f) noexcept : body(f) {
-        set_parent(nullptr);
-        run = [](spark* self, worker*) noexcept -> suspension* {
-            auto& b = *static_cast<recorded_body*>(static_cast<submission*>(self));
-            try {
-                b.body();
-            } catch (...) {
-                fails_here("body has thrown " + text_of_exception(std::current_exception()));
-            }
-            b.is_over.store(1, rel);
-            os::futex_wake(&b.is_over, 1);
-            end_outstanding(this_worker());
-            return nullptr;
-        };
-    }
-    const std::function<void()>& body;
-    std::atomic<std::uint32_t> is_over{0};
-};
-
-[[nodiscard]] std::unique_ptr<pool> make_pool(const test::record_options& asked) {
+[[nodiscard]] std::unique_ptr<pool> make_pool(recorded_program& program, const recorded_pool& how) {
     options o;
-    o.workers = asked.workers;
+    o.workers = how.workers;
+    o.stack_size = how.stack;
     o.only_workers = true;
     o.backend = pilfer::backend::work_stealing;
     o.resume = resume::anywhere;
     o.name = "recorded";
     o.debug.stall_report = 0;
-    o.on_error = [](std::exception_ptr error) {
-        fails_here("a task without a waiter has thrown " + text_of_exception(error));
+    o.on_error = [&program](const std::exception_ptr& error) {
+        if (program.handles(error)) {
+            return;
+        }
+        const std::string message = "a task without a waiter has thrown " + text_of_exception(error);
+        recorded_failure(message);
+        if (program.is_main()) { // as without a recording
+            os::write_error(("pilfer: " + message + "\n").c_str());
+            std::terminate();
+        }
     };
     struct maker {
         maker() noexcept {
@@ -163,8 +151,23 @@ struct recorded_body : submission {
     return std::make_unique<pool>(o);
 }
 
+/// True if nothing runs, and no task waits for another pool. `progress`: of the last look.
+[[nodiscard]] bool stands_still(const pool_core& p, std::uint64_t& progress) noexcept {
+    const std::uint64_t before = std::exchange(progress, figures::progress(p));
+    return before == progress && everybody_rests(p) && p.submissions.empty() && p.runnable.empty() &&
+           !p.alarms->expects_before(never - 1) &&
+           (figures::suspended(p) != 0 || figures::waiting_coroutines(p) != 0);
+}
+
+} // namespace
+
+void recorded_failure(const std::string& message) {
+    const test_step order("fails", nullptr, false);
+    recorder_here().ends(message);
+}
+
 /// Ends are read before beginnings, as by closing::wait_until_quiet().
-[[nodiscard]] bool is_quiet(const team& t) noexcept {
+std::uint64_t outstanding(const team& t) noexcept {
     std::uint64_t ended = 0;
     for (unsigned i = 0; i < t.schedulers(); ++i) {
         ended += t.at(i).outstanding.ended();
@@ -174,92 +177,124 @@ struct recorded_body : submission {
     for (unsigned i = 0; i < t.schedulers(); ++i) {
         begun += t.at(i).outstanding.begun();
     }
-    return begun == ended;
+    return begun - ended;
 }
 
-/// True if nothing runs, and no task waits for another pool. `progress`: of the last look.
-[[nodiscard]] bool stands_still(const pool_core& p, std::uint64_t& progress) noexcept {
-    const std::uint64_t before = std::exchange(progress, figures::progress(p));
-    return before == progress && everybody_rests(p) && p.submissions.empty() && p.runnable.empty() &&
-           !p.alarms->expects_before(never - 1) &&
-           (figures::suspended(p) != 0 || figures::waiting_coroutines(p) != 0);
-}
+// ---- the run ----------------------------------------------------------------------------------
 
-[[nodiscard]] std::string waits_of(pool_core& p, bool& elsewhere) {
-    task_numbers tasks;
-    step_log steps;
-    return text_of_waits(p, tasks, steps, true, elsewhere);
-}
-
-/// The body and all that it has started. False: tasks wait for ever.
-[[nodiscard]] bool run_to_end(pool_core& p, recorded_body& body) {
-    submit(p, &body);
-    std::uint64_t progress = 0;
-    unsigned looks = 0;
-    for (;;) {
-        os::futex_wait_for(body.is_over, 0, pause_ns);
-        if (is_quiet(p)) {
-            return true;
-        }
-        looks = stands_still(p, progress) ? looks + 1 : 0;
-        if (looks == most_looks) {
-            bool elsewhere = false;
-            (void)waits_of(p, elsewhere);
-            if (!elsewhere) {
-                return false;
+/// The task that calls the body.
+struct recorded_run::body : submission {
+    explicit body(recorded_program& p) noexcept : program(p) {
+        set_parent(nullptr);
+        run = [](spark* self, worker*) noexcept -> suspension* {
+            auto& b = *static_cast<body*>(static_cast<submission*>(self));
+            try {
+                b.program.call_body();
+            } catch (...) {
+                const char* const whose = b.program.is_main() ? "main()" : "body";
+                recorded_failure(whose + (" has thrown " + text_of_exception(std::current_exception())));
+                if (b.program.is_main()) {
+                    std::terminate(); // as without a recording
+                }
             }
-            recorder_here().cannot_repeat("a wait for another pool");
-            looks = 0;
-        }
-        if (body.is_over.load(acq) != 0) {
-            std::atomic<std::uint32_t> never_set{0};
-            os::futex_wait_for(never_set, 0, pause_ns);
-        }
+            b.is_over.store(1, rel);
+            os::futex_wake(&b.is_over, 1);
+            end_outstanding(this_worker());
+            return nullptr;
+        };
     }
-}
-
-/// The threads end, and what the tasks hold is lost.
-void leave_behind(std::unique_ptr<pool> p) {
-    p->core().threads.stop();
-    registry::remove(p->core());
-    p->core().abandon();
-    static auto* const left_behind = new std::vector<pool*>; // for tools that look for lost memory
-    left_behind->push_back(p.release());
-}
-
-/// While it lives, the places of the program are recorded.
-class recording_process {
-public:
-    explicit recording_process(recorder& r) noexcept {
-        running_recorder.store(&r, rel);
-        test_points.store(&recording_hooks, rel);
-    }
-    recording_process(const recording_process&) = delete;
-    recording_process& operator=(const recording_process&) = delete;
-    ~recording_process() { test_points.store(nullptr, rel); }
+    recorded_program& program;
+    std::atomic<std::uint32_t> is_over{0};
 };
 
-void record_in_a_pool(recorder& r, const test::record_options& o, const std::function<void()>& body) {
-    // Lives longer than its task, which may wait for ever.
-    auto task = std::make_unique<recorded_body>(body);
-    const recording_process here(r);
-    std::unique_ptr<pool> p = make_pool(o);
-    r.records(p->core());
-    if (run_to_end(p->core(), *task)) {
-        p.reset();
-        r.ends("");
-        return;
-    }
-    bool elsewhere = false;
-    const std::string waits = waits_of(p->core(), elsewhere);
-    r.ends((task->is_over.load(acq) != 0 ? "body has ended, and tasks wait for ever:\n"
-                                         : "a deadlock: all tasks wait for ever:\n") +
-           waits);
-    leave_behind(std::move(p));
-    (void)task.release();
+recorded_run::recorded_run(recorder& r, recorded_program& p, const recorded_pool& how)
+    : m_recorder(r), m_program(p), m_body(std::make_unique<body>(p)), m_pool(make_pool(p, how)) {
+    r.records(core());
 }
 
-} // namespace
+recorded_run::~recorded_run() = default;
+
+void recorded_run::look_soon() noexcept { os::futex_wake(&m_body->is_over, 1); }
+
+/// All tasks wait. True: for ever.
+bool recorded_run::is_stuck() {
+    bool elsewhere = false;
+    task_numbers tasks;
+    step_log steps;
+    const std::string waits = text_of_waits(core(), tasks, steps, true, elsewhere);
+    if (elsewhere) {
+        m_recorder.cannot_repeat("a wait for another pool");
+        return false;
+    }
+    const bool is_main = m_program.is_main();
+    if (is_main && (m_has_said_so || m_recorder.has_reasons())) {
+        return false; // what the recording does not have may end the waits
+    }
+    const std::string whose = is_main ? "main()" : "body";
+    const std::string text =
+        (m_body->is_over.load(acq) != 0 ? whose + " has ended, and tasks wait for ever:\n"
+                                        : std::string("a deadlock: all tasks wait for ever:\n")) +
+        waits;
+    m_recorder.ends(text);
+    if (is_main) {
+        m_has_said_so = true;
+        os::write_error(("pilfer: the recording ends with " + text).c_str());
+    }
+    return !is_main;
+}
+
+/// Waits for the body and all that it has started. False: tasks wait for ever, or main() has left them.
+bool recorded_run::wait() {
+    std::uint64_t progress = 0;
+    std::uint64_t moved_at = os::now_ns();
+    for (unsigned pauses = 0; pauses != most_pauses;) {
+        const bool is_over = m_body->is_over.load(acq) != 0;
+        const bool main_is_over = is_over && m_program.is_main();
+        os::futex_wait_for(m_body->is_over, is_over ? 1 : 0,
+                           main_is_over || m_program.is_in_a_hurry() ? short_pause_ns : pause_ns);
+        if (outstanding(core()) == 0) {
+            return true;
+        }
+        pauses += main_is_over ? 1 : 0;
+        const std::uint64_t now = os::now_ns();
+        moved_at = stands_still(core(), progress) ? moved_at : now;
+        const bool still = now - moved_at >= still_ns;
+        if (m_program.looks(core(), still)) {
+            moved_at = now;
+        } else if (still) {
+            moved_at = now;
+            if (is_stuck()) {
+                m_is_stuck = true;
+                return false;
+            }
+        }
+    }
+    return false;
+}
+
+void recorded_run::run() {
+    const recording_process here(m_recorder);
+    submit(core(), m_body.get());
+    if (wait()) {
+        m_recorder.ends("");
+    } else {
+        m_recorder.is_cut();
+    }
+}
+
+void recorded_run::end_pool() {
+    if (!m_is_stuck) {
+        m_pool.reset();
+        return;
+    }
+    core().threads.stop();
+    registry::remove(core());
+    core().abandon();
+    static auto* const left_behind = new std::vector<pool*>; // for tools that look for lost memory
+    left_behind->push_back(m_pool.release());
+    (void)m_body.release();
+}
+
 } // namespace detail
 
 namespace test {
@@ -274,9 +309,19 @@ recording record(const record_options& o, const std::function<void()>& body) {
     const std::lock_guard lock(detail::one_call);
     // Kept until the next call: another thread may be about to ask whether it is a worker of that pool.
     static auto& last = *new std::unique_ptr<detail::recorder>;
-    last = std::make_unique<detail::recorder>(o.file);
-    detail::record_in_a_pool(*last, o, body);
-    return {last->failure().empty(), last->failure(), last->text()};
+    last = std::make_unique<detail::recorder>(o.file, false);
+    class recorded_function final : public detail::recorded_program {
+    public:
+        explicit recorded_function(const std::function<void()>& f) noexcept : m_body(f) {}
+        void call_body() override { m_body(); }
+
+    private:
+        const std::function<void()>& m_body;
+    } program(body);
+    detail::recorded_run run(*last, program, {o.workers, 0});
+    run.run();
+    run.end_pool();
+    return {!last->has_failed(), last->failure(), std::string(last->text())};
 }
 
 } // namespace test

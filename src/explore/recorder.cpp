@@ -3,10 +3,10 @@
 #if defined(PILFER_TEST)
 
 #include <algorithm>
-#include <cerrno>
+#include <array>
 #include <charconv>
 #include <mutex>
-#include <system_error>
+#include <new>
 
 #include "search/recorded.hpp"
 #include "task/own_child.hpp"
@@ -26,10 +26,25 @@ constexpr std::size_t longest_recording = std::size_t{64} << 20;
     return line;
 }
 
-[[nodiscard]] std::string hexadecimal(std::uint64_t n) {
-    char digits[17];
-    return {digits, std::to_chars(digits, digits + sizeof digits, n, 16).ptr};
-}
+/// A line of numbers, without memory.
+class line_of_numbers {
+public:
+    line_of_numbers& text(std::string_view t) noexcept {
+        m_end = std::copy(t.begin(), t.end(), m_end);
+        return *this;
+    }
+    line_of_numbers& number(std::uint64_t n, int base = 10) noexcept {
+        m_end = std::to_chars(m_end, m_line.data() + m_line.size(), n, base).ptr;
+        return *this;
+    }
+    [[nodiscard]] std::string_view all() const noexcept {
+        return {m_line.data(), static_cast<std::size_t>(m_end - m_line.data())};
+    }
+
+private:
+    std::array<char, 64> m_line; // NOLINT(cppcoreguidelines-pro-type-member-init): filled up to m_end
+    char* m_end = m_line.data();
+};
 
 /// The identity of the calling task, if `r` records it.
 [[nodiscard]] test_identity* identity_in(const recorder& r) noexcept {
@@ -40,7 +55,7 @@ constexpr std::size_t longest_recording = std::size_t{64} << 20;
 
 bool recorded_point(const char* what, const void*, bool changes) noexcept {
     recorder& r = *running_recorder.load(acq);
-    test_identity* const self = identity_in(r);
+    test_identity* const self = r.is_of_this_process() ? identity_in(r) : nullptr;
     if (self == nullptr) {
         if (changes) {
             r.cannot_repeat("an operation of a thread that is no worker of the recorded pool");
@@ -91,81 +106,106 @@ void runs_child_itself(spark& child) noexcept {
     }
 }
 
-recorder::recorder(const std::string& file) {
-    if (!file.empty()) {
-        m_file.open(file, std::ios::trunc);
-        if (!m_file) {
-            throw std::system_error(errno, std::generic_category(), "pilfer: " + file);
-        }
-    }
-    add(std::string(recording_begins));
+recorder::recorder(const std::string& file, bool of_main) : m_text(file, longest_recording) {
+    add(of_main ? recording_of_main_begins : recording_begins);
 }
 
 recorder::~recorder() = default;
 
-/// Written at once, so that the file has all that happened before a program dies.
-void recorder::add(const std::string& line) {
-    m_text += line;
-    if (m_file.is_open()) {
-        m_file << line << std::flush;
+/// A recording is no reason for a program to fail.
+template <class F>
+void recorder::locked(F f) noexcept {
+    if (!is_of_this_process()) {
+        return; // another thread of the parent may hold the lock
     }
+    const std::lock_guard lock(m_words_lock);
+    try {
+        f();
+    } catch (const std::bad_alloc&) {
+        if (!m_is_over) {
+            stop("n no memory for the rest of it\ne\n");
+        }
+    }
+}
+
+/// Does nothing after the end.
+template <class F>
+void recorder::record(F f) noexcept {
+    locked([&] {
+        if (!m_is_over) {
+            f();
+        }
+    });
+}
+
+/// The last lines.
+void recorder::stop(std::string_view last) noexcept {
+    m_text.append_last(last);
+    m_text.close();
+    m_is_over = true;
+}
+
+void recorder::add(std::string_view line) {
+    if (m_is_over || m_text.append(line)) {
+        return;
+    }
+    const bool is_long = m_text.is_full(line.size());
+    stop(is_long ? "n its length\ne\n" : "n no room in its file for the rest of it\ne\n");
 }
 
 std::uint32_t recorder::number_of(std::uint64_t task) {
     const auto [at, is_new] = m_tasks.try_emplace(task, static_cast<std::uint32_t>(m_tasks.size()));
     if (is_new) {
-        add("t " + hexadecimal(task) + '\n');
+        add(line_of_numbers().text("t ").number(task, 16).text("\n").all());
     }
     return at->second;
 }
 
 void recorder::operation(std::uint64_t task, const char* what) noexcept {
-    const std::lock_guard lock(m_words_lock);
-    if (m_is_over) {
-        return;
-    }
-    const auto [at, is_new] = m_words.try_emplace(what, static_cast<std::uint32_t>(m_words.size()));
-    if (is_new) {
-        add("w " + one_line(what) + '\n');
-    }
-    std::string line = std::to_string(number_of(task));
-    line += ' ';
-    line += std::to_string(at->second);
-    line += '\n';
-    add(line);
-    if (m_text.size() > longest_recording) {
-        add("n its length\ne\n");
-        m_is_over = true;
-    }
+    record([&] {
+        const auto [at, is_new] = m_words.try_emplace(what, static_cast<std::uint32_t>(m_words.size()));
+        if (is_new) {
+            add("w " + one_line(what) + '\n');
+        }
+        const std::uint32_t self = number_of(task);
+        add(line_of_numbers().number(self).text(" ").number(at->second).text("\n").all());
+    });
 }
 
 void recorder::begins(std::uint64_t task) noexcept {
-    const std::lock_guard lock(m_words_lock);
-    if (!m_is_over) {
-        (void)number_of(task);
-    }
+    record([&] { (void)number_of(task); });
 }
 
 void recorder::cannot_repeat(const char* why) noexcept {
+    record([&] {
+        if (m_reasons.insert(why).second) {
+            add("n " + one_line(why) + '\n');
+        }
+    });
+}
+
+bool recorder::has_reasons() noexcept {
     const std::lock_guard lock(m_words_lock);
-    if (!m_is_over && m_reasons.insert(why).second) {
-        add("n " + one_line(why) + '\n');
-    }
+    return !m_reasons.empty();
 }
 
 void recorder::ends(std::string_view failure) noexcept {
-    const std::lock_guard lock(m_words_lock);
-    if (m_failure.empty()) {
-        m_failure = failure;
-    }
-    if (!m_is_over) {
-        const std::string first = first_line(failure);
-        add(first.empty() ? "e\n" : "e " + first + '\n');
-        m_is_over = true;
-    }
-    if (m_file.is_open() && !m_file) {
-        os::write_error("pilfer: the file of a recording cannot be written\n");
-    }
+    locked([&] {
+        const bool is_first = !m_has_failed && !failure.empty();
+        m_has_failed |= is_first;
+        if (!m_is_over) {
+            const std::string first = first_line(failure);
+            add(first.empty() ? "e\n" : "e " + first + '\n');
+            stop("");
+        }
+        if (is_first) {
+            m_failure = failure;
+        }
+    });
+}
+
+void recorder::is_cut() noexcept {
+    record([&] { stop(""); });
 }
 
 } // namespace detail

@@ -135,6 +135,7 @@ plan plan_of(std::string_view text) {
         plan p;
         p.how = plan::kind::recorded;
         p.recorded = std::make_shared<const recorded_order>(recorded_order_of(text));
+        p.of_main = p.recorded->of_main;
         return p;
     }
     if (text.size() > longest_text) {

@@ -2,8 +2,12 @@
 
 #if defined(PILFER_TEST)
 
+#include <cerrno>
 #include <charconv>
+#include <fstream>
+#include <iterator>
 #include <stdexcept>
+#include <system_error>
 
 namespace pilfer {
 inline namespace v0 {
@@ -70,14 +74,27 @@ std::string recorded_order::text_of(std::size_t number) const {
     return "task " + std::to_string(operations[number].task + 1) + ' ' + words[operations[number].word];
 }
 
+std::string text_of_schedule(std::string_view word) {
+    if (!word.starts_with('@')) {
+        return std::string(word);
+    }
+    const std::string name(word.substr(1));
+    std::ifstream in(name, std::ios::binary);
+    if (!in) {
+        throw std::system_error(errno, std::generic_category(), "pilfer: " + name);
+    }
+    return {std::istreambuf_iterator<char>(in), {}};
+}
+
 recorded_order recorded_order_of(std::string_view text) {
-    if (!text.starts_with(recording_begins)) {
+    recorded_order r;
+    r.of_main = text.starts_with(recording_of_main_begins);
+    if (!r.of_main && !text.starts_with(recording_begins)) {
         malformed(first_line(text));
     }
-    recorded_order r;
     r.text = text;
-    text.remove_prefix(recording_begins.size());
-    // A last line without an end is one that the program has not finished.
+    text.remove_prefix(first_line(text).size() + 1);
+    // A last line without an end is one that the program has not finished. It may consist of zeros.
     for (std::size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
         read_line(r, text.substr(0, end));
         text.remove_prefix(end + 1);

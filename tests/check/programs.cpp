@@ -9,8 +9,11 @@
 #include <mutex>
 #include <new>
 #include <stdexcept>
+#include <string>
 #include <string_view>
+#include <thread>
 
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <pilfer/io.hpp>
@@ -73,6 +76,32 @@ int lost(bool right) {
     return sum;
 }
 
+/// Real time passes, so that a thief comes, or another task is faster.
+void linger() { std::this_thread::sleep_for(std::chrono::microseconds(300)); }
+
+/// Which of two tasks is first decides what the program does.
+template <class Fails>
+int by_race(Fails fails) {
+    pilfer::pool pool({.workers = 4});
+    pilfer::mutex m;
+    std::string order;
+    pool.run([&] {
+        pilfer::for_each(0, 40, [&](int i) {
+            if (i % 8 == 0) {
+                linger();
+            }
+            const std::lock_guard lock(m);
+            order += static_cast<char>('0' + i);
+        });
+    });
+    if (order.find('@') < order.find('4')) {
+        std::printf("%s\n", order.c_str());
+        (void)std::fflush(stdout);
+        return fails();
+    }
+    return 0;
+}
+
 int two_locks() {
     pilfer::mutex first;
     pilfer::mutex second;
@@ -88,15 +117,47 @@ int two_locks() {
     return 0;
 }
 
+/// A deadlock in some runs.
+int race_of_locks() {
+    pilfer::mutex first;
+    pilfer::mutex second;
+    const auto lock_both = [](pilfer::mutex& a, pilfer::mutex& b) {
+        const std::lock_guard one(a);
+        linger();
+        const std::lock_guard other(b);
+    };
+    pilfer::pool::common().run(
+        [&] { pilfer::join([&] { lock_both(first, second); }, [&] { lock_both(second, first); }); });
+    return 0;
+}
+
+/// The child does what is recorded in the parent, and changes nothing of the recording.
+int forks_a_child() {
+    pilfer::mutex m;
+    const auto use = [&] { const std::lock_guard lock(m); };
+    use();
+    const pid_t child = ::fork();
+    if (child == 0) {
+        for (int i = 0; i < 100; ++i) {
+            use();
+        }
+        ::_exit(0);
+    }
+    int status = 0;
+    (void)::waitpid(child, &status, 0);
+    use();
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : 3;
+}
+
 /// Tasks of three pools, of which the inner one ends inside a task of the outer one.
-int pools() {
+int pools(std::chrono::nanoseconds sleep) {
     std::atomic<int> done{0};
     {
         pilfer::pool outer;
-        outer.submit([&] {
+        outer.submit([&, sleep] {
             pilfer::pool inner({.workers = 2});
-            inner.submit([&] {
-                pilfer::sleep_for(std::chrono::hours(1));
+            inner.submit([&, sleep] {
+                pilfer::sleep_for(sleep);
                 ++done;
             });
         });
@@ -218,6 +279,27 @@ int main(int count, char** words) {
     if (name == "lost") {
         return lost(false) == 2 ? 0 : 3;
     }
+    if (name == "race_returns") {
+        return by_race([] { return 3; });
+    }
+    if (name == "race_crashes") {
+        return by_race([] {
+            (void)std::raise(SIGSEGV);
+            return 0;
+        });
+    }
+    if (name == "race_exits") {
+        return by_race([]() -> int { std::exit(4); });
+    }
+    if (name == "race_throws") {
+        return by_race([]() -> int { throw std::runtime_error("the wrong order"); });
+    }
+    if (name == "race_of_locks") {
+        return race_of_locks();
+    }
+    if (name == "forks_a_child") {
+        return forks_a_child();
+    }
     if (name == "asks") {
         after_main.how = late::asks;
         return 0;
@@ -233,7 +315,10 @@ int main(int count, char** words) {
         return two_locks();
     }
     if (name == "pools") {
-        return pools();
+        return pools(std::chrono::hours(1));
+    }
+    if (name == "pools_for_short") {
+        return pools(std::chrono::milliseconds(3));
     }
     if (name == "waits_for_older") {
         return waits_for_older();

@@ -447,6 +447,40 @@ TEST(refusal, names_the_reason) {
     });
 }
 
+TEST(names, an_entry_that_is_announced_again_keeps_its_own) {
+    const recording r = record({.workers = 1}, [] {
+        using namespace pilfer::v0::detail;
+        worker* const w = this_worker();
+        spark s([](spark*, worker*) noexcept -> suspension* { return nullptr; }, nullptr);
+        const task_word entry = reinterpret_cast<task_word>(&s) | kind_spark;
+        ASSERT_TRUE(announce(w, entry, way::keep));
+        const std::uint64_t origin = s.test_origin();
+        ASSERT_NE(reclaim(w, entry), nullptr);
+        ASSERT_TRUE(announce_again(w, entry, way::keep));
+        EXPECT_EQ(s.test_origin(), origin);
+        EXPECT_FALSE(this_activation()->ctx->test.has_forked(origin + 1));
+        ASSERT_NE(reclaim(w, entry), nullptr);
+    });
+    EXPECT_TRUE(r) << r.message;
+}
+
+/// A task that comes to more operations than the recording has waits until no other task can run: what led
+/// to the end of the recorded run comes first.
+TEST(text, that_ends_early_is_followed_to_its_end_first) {
+    const auto body = [] {
+        pilfer::mutex m;
+        bool changed = false;
+        pilfer::scope s;
+        s.fork([&] {
+            const lock l(m);
+            changed = true;
+        });
+        s.fork([&] { require(!changed, "nothing has changed"); });
+        s.sync();
+    };
+    EXPECT_TRUE(repeat("recorded 1\nt 0\n", body));
+}
+
 TEST(text, cut_anywhere_is_no_crash) {
     const std::string all = run_that(false, &lost_update).schedule;
     for (std::size_t n = 0; n <= all.size(); ++n) {
