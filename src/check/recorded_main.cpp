@@ -36,6 +36,7 @@ constexpr unsigned most_yields = 64;
 struct quiet_wait : suspension {
     std::vector<quiet_wait*>* list;
     std::mutex* lock;
+    recorded_run* run;
 };
 
 /// main(), and the pools of the program: all of them are the one that is recorded.
@@ -165,15 +166,19 @@ void recorded_main::wait_in_task() noexcept {
     quiet_wait s;
     s.list = &m_waits;
     s.lock = &m_mutex;
+    s.run = &m_run;
     s.why = &kind;
     s.object = nullptr;
     s.publish = [](suspension& self) noexcept {
         auto& w = static_cast<quiet_wait&>(self);
-        const std::lock_guard lock(*w.lock);
-        w.list->push_back(&w);
+        recorded_run& run = *w.run; // the wait may be over after the lock
+        {
+            const std::lock_guard lock(*w.lock);
+            w.list->push_back(&w);
+        }
+        run.look_soon();
         return true;
     };
-    m_run.look_soon();
     suspend(this_worker(), s);
 }
 

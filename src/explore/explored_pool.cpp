@@ -15,10 +15,13 @@
 #include "backend/make.hpp"
 #include "base/write.hpp"
 #include "explore/exploring.hpp"
+#include "explore/recorder.hpp"
 #include "platform/os.hpp"
 #include "platform/ticks.hpp"
 #include "pool/pool_core.hpp"
+#include "search/recorded.hpp"
 #include "task/own_child.hpp"
+#include "task/recorded_limit.hpp"
 
 namespace pilfer {
 inline namespace v0 {
@@ -39,6 +42,22 @@ interleaving* explored_task() noexcept {
 
 spark* take_own_child(worker* w, scope_node* scope) noexcept {
     return static_cast<exploring&>(backend_of(w)).now().take_own_child(scope);
+}
+
+bool waits_as_recorded(limited_wait& wait) noexcept {
+    interleaving* const x = explored_task();
+    return x != nullptr && x->wait_as_recorded(wait);
+}
+
+bool time_is_over_as_recorded(bool is_over) noexcept {
+    if (interleaving* const x = explored_task()) {
+        return x->time_is_over(is_over);
+    }
+    const test_identity* const self = is_over ? recorded_in_operation() : nullptr;
+    if (self != nullptr) {
+        running_recorder.load(acq)->operation(self->name(), limit_is_over.data());
+    }
+    return is_over;
 }
 
 namespace {

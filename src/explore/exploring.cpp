@@ -176,14 +176,15 @@ void exploring::run_schedule() noexcept {
         if (m_now.report().abandoned) {
             return;
         }
-        if (m_now.ends_quiet_waits(false)) {
+        if (m_now.ends_quiet_waits(false) || m_now.ends_limit(false)) {
             continue;
         }
         if (!m_now.list().empty()) {
             if (const std::optional<ready> r = m_now.next()) {
                 enter(*r);
             }
-        } else if (!descriptor_is_ready() && !m_now.fire_next_alarm() && !m_now.ends_quiet_waits(true)) {
+        } else if (!descriptor_is_ready() && !m_now.fire_next_alarm() && !m_now.ends_limit(true) &&
+                   !m_now.ends_quiet_waits(true)) {
             return;
         }
     }
@@ -339,7 +340,13 @@ void exploring::take_from_outside() noexcept {
     }
 }
 
-void exploring::yield(scheduler&) noexcept { m_now.yield(); }
+/// Inside an operation others have had their turn, as during a wait.
+void exploring::yield(scheduler& w) noexcept {
+    m_now.yield();
+    if (m_now.follows() && w.current.load(rlx)->ctx->test.steps() != 0) {
+        m_now.follow("resumes", nullptr);
+    }
+}
 
 void exploring::run_blocking(scheduler& w, blocking_job& job) noexcept { run_in_place(w, job); }
 

@@ -93,6 +93,9 @@ bool interleaving::may_run(const ready& r) const noexcept {
 /// False: an alarm has fired, or nothing can run before the next operation.
 bool interleaving::finds_next_followed() noexcept {
     m_next = none;
+    if (ends_limit(false)) {
+        return false;
+    }
     for (std::size_t i = 0; i < m_ready.size() && m_next == none; ++i) {
         if (may_run(m_ready[i])) {
             m_next = i;
@@ -102,11 +105,75 @@ bool interleaving::finds_next_followed() noexcept {
         return true;
     }
     m_alarms_beyond += has_followed_all() ? 1 : 0;
-    if (m_alarms_beyond == most_alarms || !fire_next_alarm()) {
+    if (m_alarms_beyond == most_alarms || (!fire_next_alarm() && !ends_limit(true))) {
         m_goes_beyond = has_followed_all();
         check_all_followed();
     }
     return false;
+}
+
+/// True if the next operation is this one, of the running task or of that one.
+bool interleaving::expects(std::string_view what, std::uint64_t task) const noexcept {
+    if (has_followed_all()) {
+        return false;
+    }
+    const auto [number, word] = m_order->operations[m_followed];
+    return m_order->tasks[number] == task && m_order->words[word] == what;
+}
+
+bool interleaving::time_is_over(bool is_over) noexcept {
+    const std::uint64_t self = m_here->current.load(rlx)->ctx->test.name();
+    if (!follows() || m_here->current.load(rlx)->ctx->test.steps() == 0) {
+        return is_over;
+    }
+    if (has_followed_all()) {
+        return is_over;
+    }
+    if (!expects(limit_is_over, self)) {
+        return false;
+    }
+    ++m_followed;
+    note(limit_is_over.data());
+    return true;
+}
+
+bool interleaving::wait_as_recorded(limited_wait& wait) noexcept {
+    const test_identity& self = m_here->current.load(rlx)->ctx->test;
+    if (!follows() || has_followed_all() || self.steps() == 0) {
+        return false;
+    }
+    {
+        const bookkeeping now(*this);
+        m_limits.push_back({self.name(), &wait});
+    }
+    wait.wait();
+    std::erase_if(m_limits, [&](const limit& l) { return l.wait == &wait; });
+    return true;
+}
+
+/// `any`: the recording has no more operations, and nothing else can run.
+bool interleaving::ends_limit(bool any) noexcept {
+    if (!follows()) {
+        return false;
+    }
+    const auto at = std::find_if(m_limits.begin(), m_limits.end(), [&](const limit& l) {
+        return any ? has_followed_all() : expects(limit_ends, l.task);
+    });
+    if (at == m_limits.end()) {
+        return false;
+    }
+    limited_wait& wait = *at->wait;
+    m_limits.erase(at);
+    activation* const task = m_here->current.load(rlx);
+    m_here->current.store(nullptr, rlx); // as fire_next_alarm()
+    const bool mine = wait.withdraw();
+    if (mine) {
+        m_followed += any ? 0 : 1;
+        note("ends a wait by its time limit", nullptr, 0, "", false);
+        wait.resume();
+    }
+    m_here->current.store(task, rlx);
+    return mine;
 }
 
 bool interleaving::begins_elsewhere(task_word task, const context* by) const noexcept {

@@ -46,6 +46,7 @@ void interleaving::begin(const plan& p) {
     m_followed = 0;
     m_goes_beyond = false;
     m_alarms_beyond = 0;
+    m_limits.clear();
     m_ready.clear();
     m_next = none;
     m_tasks.clear();

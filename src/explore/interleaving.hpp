@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -17,6 +18,7 @@
 #include "search/chooser.hpp"
 #include "search/exploration.hpp"
 #include "search/recorded.hpp"
+#include "task/service.hpp"
 
 namespace pilfer {
 inline namespace v0 {
@@ -81,6 +83,13 @@ public:
     [[nodiscard]] bool begins_elsewhere(task_word task, const context* by) const noexcept;
     /// Takes the newest child of that scope that its parent runs in the recording. Null: there is none.
     [[nodiscard]] spark* take_own_child(scope_node* scope) noexcept;
+    /// What a task of a repetition believes of a time limit, inside an operation.
+    [[nodiscard]] bool time_is_over(bool is_over) noexcept;
+    /// False: the running task is in no repetition, or in no operation. Otherwise it has waited.
+    [[nodiscard]] bool wait_as_recorded(limited_wait& wait) noexcept;
+    /// Ends a wait if the recording says that its time limit does so next. `any`: one of those that are left
+    /// after it. False: there is none.
+    [[nodiscard]] bool ends_limit(bool any) noexcept;
     /// Nothing can run any more. The recording may want more.
     void check_all_followed();
     /// The schedule has passed. The recording may have failed.
@@ -123,6 +132,7 @@ private:
     [[nodiscard]] bool has_no_end() noexcept;
     void preempt(std::size_t next, std::uint64_t owes = 0, const char* held_at = nullptr) noexcept;
     [[nodiscard]] bool has_followed_all() const noexcept { return m_followed == m_order->operations.size(); }
+    [[nodiscard]] bool expects(std::string_view what, std::uint64_t task) const noexcept;
     [[nodiscard]] std::string expected() const;
     [[nodiscard]] std::string recorded_name(std::uint64_t task) const;
     [[nodiscard]] bool may_run(const ready& r) const noexcept;
@@ -144,7 +154,12 @@ private:
     const recorded_order* m_order = nullptr; // of the schedule
     std::size_t m_followed = 0;              // operations of it
     bool m_goes_beyond = false;              // tasks do more than the recording has
-    unsigned m_alarms_beyond = 0;            // that have fired after all operations of it
+    struct limit {
+        std::uint64_t task;
+        limited_wait* wait;
+    };
+    std::vector<limit> m_limits;  // of the tasks that wait inside operations
+    unsigned m_alarms_beyond = 0; // that have fired after all operations of it
     ready_list m_ready;
     // Places in m_ready, and what is no such place.
     static constexpr std::size_t none = SIZE_MAX;

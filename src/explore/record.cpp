@@ -84,13 +84,15 @@ void recorded_stealing::suspend(scheduler& w, suspension& s) noexcept {
 
 /// Another task may need the lock before this one has its turn again.
 void recorded_stealing::yield(scheduler& w) noexcept {
-    const bool is_inside = w.current.load(rlx)->ctx->test.steps() != 0;
+    const test_identity& self = w.current.load(rlx)->ctx->test;
+    const bool is_inside = self.steps() != 0;
     if (is_inside) {
         recorder_here().unlock();
     }
     work_stealing::yield(w);
     if (is_inside) {
         recorder_here().lock();
+        recorder_here().operation(self.name(), "resumes");
     }
 }
 

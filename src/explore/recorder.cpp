@@ -10,6 +10,7 @@
 
 #include "search/recorded.hpp"
 #include "task/own_child.hpp"
+#include "task/recorded_limit.hpp"
 #include "worker/scheduler.hpp"
 
 namespace pilfer {
@@ -103,6 +104,35 @@ void runs_child_itself(spark& child) noexcept {
     recorder* const r = recorder_of_task();
     if (r != nullptr && !identity_in(*r)->has_forked(child.test_origin())) {
         r->cannot_repeat("a child that another task has forked into the same scope");
+    }
+}
+
+test_identity* recorded_in_operation() noexcept {
+    const recorder* const r = recorder_of_task();
+    test_identity* const self = r != nullptr ? identity_in(*r) : nullptr;
+    return self != nullptr && self->steps() != 0 ? self : nullptr;
+}
+
+/// The thread may have the lock itself: it looks after alarms while a task runs.
+bool lock_operations(const std::atomic<bool>& has_left, bool& is_own) noexcept {
+    recorder& r = *running_recorder.load(acq);
+    is_own = recorded_in_operation() == nullptr;
+    for (unsigned round = 0; is_own && !r.try_lock(); ++round) {
+        if (has_left.load(acq)) {
+            return false;
+        }
+        std_atom::relax(round);
+    }
+    return true;
+}
+
+void unlock_operations(const test_identity& task, bool is_own, bool has_ended) noexcept {
+    recorder& r = *running_recorder.load(acq);
+    if (has_ended) {
+        r.operation(task.name(), limit_ends.data());
+    }
+    if (is_own) {
+        r.unlock();
     }
 }
 

@@ -41,6 +41,7 @@ public:
     // ---- The lock of all operations, held from the begin of one to its end, or until its task waits. The
     // thread that holds it may leave the stack of the task meanwhile.
     void lock() noexcept { m_order.lock(); }
+    [[nodiscard]] bool try_lock() noexcept { return m_order.try_lock(); }
     void unlock() noexcept { m_order.unlock(); }
 
     // ---- Any thread. Without memory or room for a line the recording ends, and says so. The program goes

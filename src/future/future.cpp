@@ -11,6 +11,7 @@
 #include "platform/os.hpp"
 #include "pool/pool_core.hpp"
 #include "profile/recorder.hpp"
+#include "task/recorded_limit.hpp"
 #include "wait/short_wait.hpp"
 
 namespace pilfer {
@@ -430,9 +431,10 @@ bool future_core::wait_stoppably() {
 }
 
 bool future_core::wait_until(instant until) {
+    PILFER_TEST_POINT("waits for a future with a time limit", this);
     if (!is_done()) {
         check_here();
-        if (until > detail::now()) {
+        if (!time_is_over_as_recorded(until <= detail::now())) {
             auto& waiter_list = this->waiter_list().waiter_list;
             waiters::entry e;
             if (waiter_list.enter(e)) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include <pilfer/detail/base/test_point.hpp>
 #include <pilfer/detail/scope/timed_sync.hpp>
 #include <pilfer/detail/task/bound_frames.hpp>
 
@@ -446,6 +447,7 @@ void scope_core::wait_and_rethrow(worker* home) {
 
 /// True: all children have ended, and the counter is as new.
 bool scope_core::wait_until(instant until) noexcept {
+    PILFER_TEST_CANNOT_REPEAT("sync_for");
     for (bool first = true;; first = false) {
         if (m_children.all_done()) {
             break;

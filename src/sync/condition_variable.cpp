@@ -48,6 +48,7 @@ void condition_variable::enter(entry& e) noexcept {
 }
 
 bool condition_variable::wait_in(entry& e, detail::instant until, detail::leaves when) noexcept {
+    PILFER_TEST_ORDER("waits for a condition variable", this);
     detail::wait_in(m_waiting, e, until, condition_kind, this, detail::awaited::anything, when);
     detail::race::acquire(this);
     return e.end == detail::waiters::fate::notified;

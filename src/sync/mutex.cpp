@@ -14,6 +14,7 @@
 #include "pool/pool_core.hpp"
 #include "sync/forked.hpp"
 #include "sync/kinds.hpp"
+#include "task/recorded_limit.hpp"
 
 namespace pilfer {
 inline namespace v0 {
@@ -178,7 +179,7 @@ void mutex::look(detail::wait_facts& f) const noexcept {
 
 bool mutex::lock_slow(detail::instant until, detail::leaves when) noexcept {
     using protocol = detail::mutex_protocol<detail::std_atom, detail::futex_park>;
-    if (until != detail::never && until <= detail::now()) {
+    if (until != detail::never && detail::time_is_over_as_recorded(until <= detail::now())) {
         if (m_core.try_lock()) {
             return true;
         }
@@ -197,7 +198,7 @@ bool mutex::lock_slow(detail::instant until, detail::leaves when) noexcept {
     while (s == protocol::step::wait) {
         detail::wait_in(m_core.waiting(), self, until, mutex_kind, this, detail::awaited::a_holder, when);
         s = m_core.look(self, [until, when] {
-            return (until != detail::never && detail::now() >= until) ||
+            return (until != detail::never && detail::time_is_over_as_recorded(detail::now() >= until)) ||
                    (when == detail::leaves::when_stopped && detail::must_leave());
         });
     }

@@ -5,6 +5,7 @@
 #include <pilfer/detail/cancel/points.hpp>
 
 #include "cancel/cancellation.hpp"
+#include "task/recorded_limit.hpp"
 #include "worker/team.hpp"
 
 namespace pilfer {
@@ -110,8 +111,19 @@ public:
     timed_wait(waiters& list, waiters::entry& e, const wait_kind& why, const void* object,
                awaited what) noexcept
         : m_list(list), m_entry(e), m_why(why), m_object(object), m_what(what) {}
+#if defined(PILFER_TEST)
+    void wait() noexcept override {
+        wait_for_end(m_entry, m_why, m_object, m_what, true);
+        m_has_left.store(true, rel);
+    }
+    [[nodiscard]] bool withdraw() noexcept override {
+        const auto withdraw = [this] { return m_list.withdraw(m_entry); };
+        return m_task != nullptr ? withdraw_in_order(*m_task, m_has_left, withdraw) : withdraw();
+    }
+#else
     void wait() noexcept override { wait_for_end(m_entry, m_why, m_object, m_what, true); }
     [[nodiscard]] bool withdraw() noexcept override { return m_list.withdraw(m_entry); }
+#endif
     void resume() noexcept override { go_on(m_entry); }
 
 private:
@@ -120,6 +132,11 @@ private:
     const wait_kind& m_why;
     const void* const m_object;
     const awaited m_what;
+#if defined(PILFER_TEST)
+    const test_identity* const m_task =
+        m_object != nullptr ? recorded_in_operation() : nullptr; // not a sleep
+    std::atomic<bool> m_has_left{false};
+#endif
 };
 
 } // namespace
@@ -127,9 +144,11 @@ private:
 void wait_in(waiters& list, waiters::entry& e, instant until, const wait_kind& why, const void* object,
              awaited what, leaves when) noexcept {
     worker* w = this_worker();
-    if (until != never && object != nullptr) { // not a sleep
+#if defined(PILFER_TEST)
+    if (until != never && object != nullptr && recorded_in_operation() == nullptr) { // not a sleep
         PILFER_TEST_CANNOT_REPEAT("a wait with a time limit");
     }
+#endif
     if (w == nullptr || (what == awaited::beside_nothing && scheduler::of(w).crew().is_forked_child())) {
         block_in(list, e, until, what);
         return;
@@ -150,7 +169,7 @@ void wait_in(waiters& list, waiters::entry& e, instant until, const wait_kind& w
         where.remove(l);
         return;
     }
-    if (until != never && until <= now()) {
+    if (until != never && time_is_over_as_recorded(until <= now())) {
         if (list.withdraw(e)) {
             if (what != awaited::a_holder) { // the caller may have to serve the waiters after it
                 give_way(what);
@@ -166,6 +185,11 @@ void wait_in(waiters& list, waiters::entry& e, instant until, const wait_kind& w
     auto& here = *static_cast<scheduler*>(w);
     const bool leaves = what == awaited::a_holder || here.switching.has_context();
     timed_wait timed(list, e, why, object, what);
+#if defined(PILFER_TEST)
+    if (object != nullptr && waits_as_recorded(timed)) {
+        return;
+    }
+#endif
     here.crew().watch().limit(here, until, leaves, timed);
 }
 

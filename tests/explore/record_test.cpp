@@ -342,6 +342,142 @@ TEST(order, of_futures_that_follow) {
     });
 }
 
+// ---- time limits: what ends a wait is part of the order ------------------------------------------
+
+using std::chrono::microseconds;
+
+/// Each call of `attempt` says whether it was in time. Others give and take meanwhile.
+template <class Attempt, class Give>
+[[nodiscard]] std::uint64_t attempts_in_time(Attempt attempt, Give give) {
+    ordered_sum s;
+    pilfer::scope all;
+    for (std::uint64_t i = 0; i < 3; ++i) {
+        all.fork([&, i] {
+            for (std::uint64_t k = 0; k < 12; ++k) {
+                const bool in_time = attempt(microseconds(40 * (k % 5)));
+                s.add(100 * i + 2 * k + (in_time ? 1 : 0));
+            }
+        });
+    }
+    for (int k = 0; k < 12; ++k) {
+        pilfer::sleep_for(microseconds(60));
+        give();
+    }
+    all.sync();
+    return s.sum;
+}
+
+TEST(order, of_limited_waits_for_a_channel) {
+    has_same_order([] {
+        pilfer::channel<int> c(2);
+        return attempts_in_time([&](microseconds limit) { return c.try_receive_for(limit).has_value(); },
+                                [&] { (void)c.try_send(1); });
+    });
+}
+
+TEST(order, of_limited_waits_for_a_mutex) {
+    has_same_order([] {
+        pilfer::mutex m;
+        return attempts_in_time(
+            [&](microseconds limit) {
+                if (!m.try_lock_for(limit)) {
+                    return false;
+                }
+                linger();
+                m.unlock();
+                return true;
+            },
+            [&] {
+                const lock l(m);
+                linger();
+            });
+    });
+}
+
+TEST(order, of_limited_waits_for_a_shared_mutex) {
+    has_same_order([] {
+        pilfer::shared_mutex m;
+        return attempts_in_time(
+            [&](microseconds limit) {
+                if (!m.try_lock_shared_for(limit)) {
+                    return false;
+                }
+                m.unlock_shared();
+                return true;
+            },
+            [&] {
+                const std::lock_guard l(m);
+                linger();
+            });
+    });
+}
+
+TEST(order, of_limited_waits_for_a_semaphore) {
+    has_same_order([] {
+        pilfer::counting_semaphore<> s(1);
+        return attempts_in_time([&](microseconds limit) { return s.try_acquire_for(limit); },
+                                [&] { s.release(2); });
+    });
+}
+
+TEST(order, of_limited_waits_for_an_event) {
+    has_same_order([] {
+        pilfer::event e;
+        return attempts_in_time([&](microseconds limit) { return e.wait_for(limit); },
+                                [&] {
+                                    e.set();
+                                    linger();
+                                    e.reset();
+                                });
+    });
+}
+
+TEST(order, of_limited_waits_for_a_condition) {
+    has_same_order([] {
+        pilfer::mutex m;
+        pilfer::condition_variable c;
+        int ready = 0;
+        return attempts_in_time(
+            [&](microseconds limit) {
+                lock l(m);
+                const bool has_one = c.wait_for(l, limit, [&] { return ready > 0; });
+                ready -= has_one ? 1 : 0;
+                return has_one;
+            },
+            [&] {
+                const lock l(m);
+                ++ready;
+                c.notify_one();
+            });
+    });
+}
+
+TEST(order, of_limited_waits_for_a_future) {
+    has_same_order([] {
+        ordered_sum s;
+        for (std::uint64_t i = 0; i < 12; ++i) {
+            auto f = pilfer::async([] { linger(); });
+            const bool in_time = f.wait_for(microseconds(100 * (i % 6))) == pilfer::future_status::ready;
+            s.add(2 * i + (in_time ? 1 : 0));
+            f.get();
+        }
+        return s.sum;
+    });
+}
+
+TEST(text, that_ends_inside_a_limited_wait_goes_on_beyond) {
+    const auto body = [] {
+        pilfer::channel<int> c(1);
+        require(!c.try_receive_for(std::chrono::milliseconds(1)).has_value(), "there is no value");
+    };
+    const recording r = record({.workers = 2}, body);
+    ASSERT_TRUE(r) << r.message;
+    const std::size_t end = r.schedule.find("w reaches");
+    ASSERT_NE(end, std::string::npos) << r.schedule;
+    EXPECT_TRUE(repeat(r.schedule, body));
+    EXPECT_TRUE(repeat(r.schedule.substr(0, end), body));
+}
+
 // ---- texts that fit nothing ---------------------------------------------------------------------
 
 [[nodiscard]] recording of_two_tasks() {
@@ -407,8 +543,11 @@ void cannot_be_repeated(const char* why, void (*body)()) {
 
 TEST(refusal, names_the_reason) {
     using namespace std::chrono_literals;
-    cannot_be_repeated("a wait with a time limit",
-                       [] { (void)pilfer::channel<int>(1).try_receive_for(1ms); });
+    cannot_be_repeated("sync_for", [] {
+        pilfer::scope s;
+        (void)s.sync_for(1ms);
+        s.sync();
+    });
     cannot_be_repeated("a cancellation", [] {
         pilfer::scope s;
         s.cancel();
