@@ -281,12 +281,14 @@ void arena::run_job(bool in_own_pool) noexcept {
         t.is_worker = true;
         t.is_own = in_own_pool;
         t.job = this;
+        t.records = recording::of(*pilfer::detail::this_worker());
         t.limit_stack_of_task();
         t.enter(*this, i);
         t.own().tasks.begin_own();
         t.run(nullptr, nullptr);
         t.leave();
         t.job = nullptr;
+        t.records = nullptr;
         t.is_worker = t.is_own = false;
         t.give();
     }
@@ -620,24 +622,32 @@ void enqueue(d1::task& t, d1::task_group_context& c, d1::task_arena_base* ta) {
     arena& a = ta != nullptr ? *task_arena_impl::of(*ta) : *here.place;
     task_group_context_impl::bind(c, here);
     prepare(t, c);
+    recording::queued(t, &c, here);
     a.enqueue(t);
 }
 
 void enqueue(d1::task& t, d1::task_arena_base* ta) {
-    arena& a = ta != nullptr ? *task_arena_impl::of(*ta) : *thread_data::here().place;
+    thread_data& here = thread_data::here();
+    arena& a = ta != nullptr ? *task_arena_impl::of(*ta) : *here.place;
     prepare(t, a.default_context());
+    recording::queued(t, nullptr, here);
     a.enqueue(t);
 }
 
 void submit(d1::task& t, d1::task_group_context& c, arena* a, std::uintptr_t as_critical) {
     thread_data& here = thread_data::here();
     task_group_context_impl::bind(c, here);
-    if (as_critical == 0 && here.place == a) {
+    const recording::outside pool;
+    if (as_critical == 0 && here.place == a && !pool) {
         here.spawn(t, c, d1::no_slot);
         return;
     }
     prepare(t, c, here.isolation);
+    recording::queued(t, &c, here);
     a->submit(t, as_critical != 0);
+    if (pool) [[unlikely]] {
+        a->ask_for_worker(true); // the thread that waits runs no task
+    }
 }
 
 // Returns when the arena has neither tasks nor workers. For debugging: the thread looks again and again.

@@ -13,6 +13,9 @@
 
 #include <pilfer/detail/base/sanitizer.hpp>
 #include <pilfer/detail/task/bound_frames.hpp>
+#include <pilfer/pool.hpp>
+
+#include "task/backend.hpp"
 
 #include "headers.hpp"
 #include "lock.hpp"
@@ -50,6 +53,14 @@ struct task_accessor {
     /// The slot that spawned it, or no_slot.
     static d1::slot_id origin(const d1::task& t) noexcept {
         return static_cast<d1::slot_id>(word(t, 2).load(std::memory_order_relaxed));
+    }
+
+    /// For a pool that records: the wait_context or the context whose waiter waits for the task.
+    static void set_awaited_by(d1::task& t, const void* scope) noexcept {
+        word(t, 3).store(reinterpret_cast<std::uintptr_t>(scope), std::memory_order_relaxed);
+    }
+    static const void* awaited_by(const d1::task& t) noexcept {
+        return reinterpret_cast<const void*>(word(t, 3).load(std::memory_order_relaxed));
     }
 
 private:
@@ -359,6 +370,8 @@ public:
     arena* own_arena = nullptr;  // that make_here() has made, also while the stack is in another one
     bool* input_ends = nullptr;  // of the innermost input of a pipeline on this stack
     suspend_point_type point{*this};
+    pilfer::detail::backend* records = nullptr; // of the pool that this stack is in, if that records
+    const void* awaited_by = nullptr;           // the running task; for `records`
 
     [[nodiscard]] slot& own() noexcept { return place->at(slot_index); }
 
@@ -366,6 +379,8 @@ public:
     /// arena has no work.
     void run(d1::task* first, d1::wait_context* until);
     void spawn(d1::task& t, d1::task_group_context& c, d1::slot_id affinity);
+    /// Waits while others run the tasks, and runs none itself.
+    void wait_for_others(d1::wait_context& until);
     /// Runs one task of any kind. False if there is none.
     bool run_one();
 
@@ -416,6 +431,8 @@ private:
     d1::task* find_or_wait(std::intptr_t isolation, d1::wait_context* until, bool outermost);
     d1::task* sleep(std::intptr_t isolation, d1::wait_context& until, bool outermost);
     void execute(d1::task* t, std::uint64_t& floating_point);
+    void execute_recorded(d1::task* t, std::uint64_t& floating_point);
+    void call_task(d1::task* t, std::uint64_t& floating_point);
     /// Lets a stack of this thread go on that was resumed.
     void let_resumed_go_first();
     /// Does what other workers of the program's pool ask for: they may want a task that is below here on the
@@ -536,6 +553,32 @@ private:
 [[nodiscard]] std::uint64_t read_floating_point() noexcept;
 void write_floating_point(std::uint64_t settings) noexcept;
 
+/// What a pool that records is told of tasks.
+namespace recording {
+/// The back-end of the pool that `w` is of; null: it does not record.
+[[nodiscard]] pilfer::detail::backend* of(const pilfer::detail::worker& w) noexcept;
+/// `t`, of the context `c`, is about to be queued by the calling stack, whose data are `here`.
+void queued(d1::task& t, const d1::task_group_context* c, const thread_data& here) noexcept;
+/// The pool that jobs of a thread outside of all pools run in, if it records. Such a thread then runs no
+/// tasks, because the recording follows one worker.
+class outside {
+public:
+    outside() noexcept {
+        if (s_is_wanted && pilfer::detail::this_worker() == nullptr) [[unlikely]] {
+            find();
+        }
+    }
+    [[nodiscard]] explicit operator bool() const noexcept { return m_backend != nullptr; }
+    [[nodiscard]] pilfer::detail::backend* operator->() const noexcept { return m_backend; }
+
+private:
+    void find() noexcept;
+    static const bool s_is_wanted; // by the environment
+    std::shared_ptr<pilfer::pool> m_own;
+    pilfer::detail::backend* m_backend = nullptr;
+};
+} // namespace recording
+
 /// The workers of the process.
 namespace workers {
 /// Threads that the machine grants this process (PILFER_WORKERS, else CPUs), with the one that asks.
@@ -558,6 +601,8 @@ void set_allowed(unsigned n) noexcept;
 /// Ends the threads of the pool. The next submission makes new ones.
 void end();
 [[nodiscard]] bool have_pool() noexcept;
+/// The library's own pool, which is made if there is none. Null if none can be made.
+[[nodiscard]] std::shared_ptr<pilfer::pool> own_pool() noexcept;
 } // namespace workers
 
 /// The arenas of the process.

@@ -153,10 +153,12 @@ void call::begin() {
     m_limit = m_data->stack_limit;
     m_frames.emplace(*m_data);
     m_data->limit_stack_of_task();
+    m_data->records = recording::of(*pilfer::detail::this_worker());
 }
 
 void call::end() noexcept {
     m_frames.reset();
+    m_data->records = nullptr;
     pilfer::detail::san::acquire(&thread_data::s_here);
     if (thread_data::s_here == nullptr) {
         thread_data::s_here = m_data;
@@ -246,6 +248,9 @@ void thread_data::step_out(bool replaced, void (*wait)(void* on), void* on) {
 void thread_data::spawn(d1::task& t, d1::task_group_context& c, d1::slot_id affinity) {
     task_group_context_impl::bind(c, *this);
     task_accessor::set(t, c, isolation, affinity, static_cast<d1::slot_id>(slot_index));
+    if (records != nullptr) [[unlikely]] {
+        recording::queued(t, &c, *this);
+    }
     const std::intptr_t tag = isolation;
     own().tasks.push(t, tag);
     if (place->advertise()) {
@@ -254,6 +259,19 @@ void thread_data::spawn(d1::task& t, d1::task_group_context& c, d1::slot_id affi
 }
 
 void thread_data::execute(d1::task* t, std::uint64_t& floating_point) {
+    records == nullptr ? call_task(t, floating_point) : execute_recorded(t, floating_point);
+}
+
+/// A task that `t` returns is a part of it.
+void thread_data::execute_recorded(d1::task* t, std::uint64_t& floating_point) {
+    const void* const outer = std::exchange(awaited_by, task_accessor::awaited_by(*t));
+    void* const caller = records->foreign_begins(t);
+    call_task(t, floating_point);
+    records->foreign_ends(caller);
+    awaited_by = outer;
+}
+
+void thread_data::call_task(d1::task* t, std::uint64_t& floating_point) {
     execution_data_ext ed;
     d1::task_group_context& c = task_accessor::context(*t);
     ed.context = &c;
@@ -353,6 +371,9 @@ d1::task* thread_data::sleep(std::intptr_t wanted, d1::wait_context& until, bool
         }
     }
     sleepers::remove(s);
+    if (records != nullptr) [[unlikely]] {
+        records->foreign_awaited();
+    }
     if (t == nullptr && !external_waiter::is_running(until)) {
         place->pass_wake_up_on(); // A task may have woken this thread, which runs none any more.
     }
@@ -414,6 +435,9 @@ void thread_data::run(d1::task* first, d1::wait_context* until) {
     std::uint64_t floating_point = before;
     const std::uint64_t since = until == nullptr ? microseconds() : 0;
     is_outermost = false;
+    if (records != nullptr && until != nullptr) [[unlikely]] {
+        records->foreign_awaited();
+    }
     for (d1::task* t = first;;) {
         if (t != nullptr) {
             execute(t, floating_point);
@@ -442,6 +466,24 @@ void thread_data::run(d1::task* first, d1::wait_context* until) {
     isolation = wanted;
     if (read_floating_point() != before) {
         write_floating_point(before);
+    }
+}
+
+void thread_data::wait_for_others(d1::wait_context& until) {
+    while (external_waiter::is_running(until)) {
+        sleeper s;
+        s.keeps_slot = !suspended::any();
+        s.released = reinterpret_cast<std::uintptr_t>(&until);
+        sleepers::add(s);
+        pilfer::detail::heavy_fence(); // as in sleep()
+        if (external_waiter::is_running(until)) {
+            if (!s.keeps_slot) {
+                step_out_until(s.rest);
+            } else if (!suspended::any()) {
+                sleep_with_slot(s.rest);
+            }
+        }
+        sleepers::remove(s);
     }
 }
 
@@ -490,7 +532,11 @@ void spawn(d1::task& t, d1::task_group_context& c) { r1::spawn(t, c, d1::no_slot
 void spawn(d1::task& t, d1::task_group_context& c, d1::slot_id id) {
     const pilfer::detail::worker* const w = pilfer::detail::this_worker();
     if (w == nullptr) {
-        thread_data::base().spawn(t, c, id);
+        if (const recording::outside pool; pool) [[unlikely]] {
+            r1::enqueue(t, c, nullptr);
+        } else {
+            thread_data::base().spawn(t, c, id);
+        }
     } else if (thread_data* const here = thread_data::bound_on(*w)) {
         here->spawn(t, c, id);
     } else {
@@ -505,13 +551,38 @@ void execute_and_wait(d1::task& t, d1::task_group_context& t_ctx, d1::wait_conte
     thread_data& here = inside.data();
     task_group_context_impl::bind(t_ctx, here);
     task_accessor::set(t, t_ctx, here.isolation, d1::no_slot, d1::no_slot);
+    if (const recording::outside pool; pool) [[unlikely]] {
+        recording::queued(t, &t_ctx, here);
+        here.place->enqueue(t);
+        here.wait_for_others(w);
+        pool->synced_outside(&t_ctx);
+        task_group_context_impl::rethrow(w_ctx);
+        return;
+    }
+    // The caller runs `t` itself, which is a part of what calls.
+    task_accessor::set_awaited_by(t, &w);
     here.run(&t, &w);
+    if (here.records != nullptr) [[unlikely]] {
+        here.records->synced(&w);
+        if (&t_ctx != here.context) {
+            here.records->synced(&t_ctx); // what was spawned before
+        }
+    }
     task_group_context_impl::rethrow(w_ctx);
 }
 
 void wait(d1::wait_context& w, d1::task_group_context& c) {
     const call inside;
-    inside.data().run(nullptr, &w);
+    thread_data& here = inside.data();
+    if (const recording::outside pool; pool) [[unlikely]] {
+        here.wait_for_others(w);
+        pool->synced_outside(&c);
+    } else {
+        here.run(nullptr, &w);
+    }
+    if (here.records != nullptr) [[unlikely]] {
+        here.records->synced(&c);
+    }
     task_group_context_impl::rethrow(c);
 }
 

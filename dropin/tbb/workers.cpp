@@ -195,10 +195,12 @@ private:
 void submit_to(pilfer::detail::pool_core& p, int level, arena& a, bool in_own_pool) {
     constexpr std::array levels{pilfer::priority::high, pilfer::priority::normal, pilfer::priority::low};
     auto task = std::make_unique<job>(a, in_own_pool);
+    p.backend().carries_foreign(task.get(), true);
     try {
         task->start(p, {.priority = levels[static_cast<std::size_t>(level)]});
     } catch (...) {
         task->recall();
+        p.backend().carries_foreign(task.get(), false);
         throw;
     }
     (void)task.release(); // NOLINT(bugprone-unused-return-value): it ends itself, and may have already
@@ -335,6 +337,14 @@ void end() {
         }
     }
     wait_for_ends(s, begun); // also of pools that other threads end
+}
+
+std::shared_ptr<pilfer::pool> own_pool() noexcept {
+    try {
+        return pool_of(all());
+    } catch (const std::exception&) {
+        return nullptr;
+    }
 }
 
 bool have_pool() noexcept { return all().has_pool.load(std::memory_order_relaxed); }

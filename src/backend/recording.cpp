@@ -109,7 +109,9 @@ void recording::run_blocking(scheduler& w, blocking_job& job) noexcept {
 
 void recording::queue(submission& s, priority level, origin from) noexcept {
     const profile::key self = key_of(static_cast<const spark*>(&s));
-    if (from == origin::caller && m_team.here() != nullptr) {
+    if (m_recorder->is_carrier(self)) {
+        // What it carries is recorded.
+    } else if (from == origin::caller && m_team.here() != nullptr) {
         m_recorder->submitted(self, code_of(&s), spot_of(PILFER_CALLER, this_worker()));
     } else {
         m_recorder->submitted_outside(self, code_of(&s), {PILFER_CALLER});
@@ -146,7 +148,12 @@ void recording::child_ends(const void* scope) noexcept { m_recorder->child_ended
 void recording::synced(const void* scope) noexcept {
     m_recorder->synced(key_of(scope), spot_of(PILFER_CALLER, this_worker()));
 }
-void recording::synced_outside(const void* scope) noexcept { m_recorder->synced_outside(key_of(scope)); }
+/// A foreign task has released its waiter before it returns.
+void recording::synced_outside(const void* scope) noexcept {
+    for (unsigned round = 0; !m_recorder->synced_outside(key_of(scope)); ++round) {
+        backoff(round);
+    }
+}
 void recording::joined(const spark* branch) noexcept {
     m_recorder->joined(key_of(branch), spot_of(PILFER_CALLER, this_worker()));
 }
@@ -161,6 +168,31 @@ bool recording::got(const profile::mark& m) noexcept {
     }
     m_recorder->got(m, spot_of(PILFER_CALLER, this_worker()));
     return true;
+}
+
+// ---- foreign tasks ----------------------------------------------------------------------------
+
+void recording::carries_foreign(const spark* carrier, bool comes) noexcept {
+    m_recorder->carries(key_of(carrier), comes);
+}
+
+void recording::foreign_queued(const void* task, const void* runs, const void* scope) noexcept {
+    if (m_team.here() != nullptr) {
+        m_recorder->forked(key_of(task), runs, spot_of(PILFER_CALLER, this_worker()), key_of(scope));
+    } else {
+        m_recorder->submitted_outside(key_of(task), runs, {PILFER_CALLER}, key_of(scope));
+    }
+}
+
+void recording::foreign_awaited() noexcept { m_recorder->pause(); }
+
+void* recording::foreign_begins(const void* task) noexcept {
+    this_worker()->deque.signal().set(trip::yield_request); // as task_begins()
+    return m_recorder->called(key_of(task));
+}
+
+void recording::foreign_ends(void* caller) noexcept {
+    m_recorder->returned(static_cast<profile::recorder::task*>(caller));
 }
 
 // ---- the end ----------------------------------------------------------------------------------

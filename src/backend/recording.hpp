@@ -47,6 +47,13 @@ public:
     [[nodiscard]] profile::mark* future_ends(const spark* task) noexcept override;
     [[nodiscard]] bool got(const profile::mark& m) noexcept override;
 
+    [[nodiscard]] bool records() const noexcept override { return true; }
+    void carries_foreign(const spark* carrier, bool comes) noexcept override;
+    void foreign_queued(const void* task, const void* runs, const void* scope) noexcept override;
+    void foreign_awaited() noexcept override;
+    [[nodiscard]] void* foreign_begins(const void* task) noexcept override;
+    void foreign_ends(void* caller) noexcept override;
+
 private:
     void write_profile(std::ostream& out) const;
 

@@ -311,10 +311,14 @@ std::unique_ptr<recorder::task> recorder::child_of(task& parent) {
 
 /// Adds a child that begins when a worker takes it.
 recorder::task* recorder::add_child(std::unique_ptr<task>& slot, key self, code runs, task& parent,
-                                    const spot& here) {
+                                    const spot& here, key scope) {
     comes_to(parent, place_of(here, parent));
     auto child = child_of(parent);
     child->self = self;
+    child->awaited_as = scope;
+    if (scope != 0) {
+        m_scopes[scope].to_return += 1;
+    }
     if (m_graph != nullptr) {
         parent.words.forked(child->number);
         child->words.runs(m_functions.try_emplace(runs, m_functions.size() + 1).first->second);
@@ -333,12 +337,12 @@ void recorder::go_on() noexcept {
     on_worker([] {});
 }
 
-void recorder::forked(key child, code runs, const spot& here) noexcept {
+void recorder::forked(key child, code runs, const spot& here, key scope) noexcept {
     on_worker([&] {
         // A task that was reclaimed for a yield, and announced again, has already been forked.
         if (auto& slot = m_waiting[child]; slot == nullptr) {
             task& parent = behind_strand();
-            task& made = *add_child(slot, child, runs, parent, here);
+            task& made = *add_child(slot, child, runs, parent, here, scope);
             made.longest.burdened_ns += m_burden.theft_ns;
             if (m_lines) {
                 made.longest.places.add(made.came_to, 0, m_burden.theft_ns);
@@ -456,13 +460,43 @@ void recorder::child_ended(key scope) noexcept {
             return;
         }
         close_strand();
-        auto& all = m_scopes[scope];
-        all.longest.raise(m_running->longest);
-        if (m_graph != nullptr) {
-            all.tasks.push_back(m_running->number);
-        }
-        (void)retire();
+        retire_into(scope);
     });
+}
+
+/// Ends the running task, a child of `scope`, whose last strand is closed.
+void recorder::retire_into(key scope) {
+    auto& all = m_scopes[scope];
+    all.longest.raise(m_running->longest);
+    if (m_graph != nullptr) {
+        all.tasks.push_back(m_running->number);
+    }
+    (void)retire();
+}
+
+recorder::task* recorder::called(key child) noexcept {
+    task* const caller = m_running;
+    begun(child);
+    return caller;
+}
+
+void recorder::returned(task* caller) noexcept {
+    const std::uint64_t now = stopping();
+    const worker_inside inside(m_section);
+    stop_clock(now);
+    if (m_running == caller) {
+        return; // it was a part of the caller
+    }
+    guarded([&] {
+        close_strand();
+        if (const key scope = m_running->awaited_as; scope != 0) {
+            retire_into(scope);
+            m_scopes[scope].to_return -= 1;
+        } else {
+            (void)retire();
+        }
+    });
+    m_running = caller;
 }
 
 void recorder::root_ended() noexcept {
@@ -532,6 +566,9 @@ void recorder::wait_over(task& t, key scope, const spot* here) {
         return;
     }
     const children all = m_scopes.take(scope);
+    if (all.to_return != 0) {
+        m_scopes[scope].to_return = all.to_return;
+    }
     if (&t == m_running) {
         close_strand();
         comes_to(t, place_of(*here, t));
@@ -558,12 +595,43 @@ void recorder::submitted(key child, code runs, const spot& here) noexcept {
     on_worker([&] { add_child(m_waiting[child], child, runs, behind_strand(), here); });
 }
 
-void recorder::submitted_outside(key child, code runs, const spot& here) noexcept {
-    outside([&] { add_child(m_waiting[child], child, runs, *m_outside, here); });
+void recorder::submitted_outside(key child, code runs, const spot& here, key scope) noexcept {
+    outside([&] { add_child(m_waiting[child], child, runs, *m_outside, here, scope); });
 }
 
-void recorder::synced_outside(key scope) noexcept {
-    outside([&] { wait_over(*m_outside, scope, nullptr); });
+void recorder::carries(key carrier, bool comes) noexcept {
+    outside([&] {
+        if (comes) {
+            m_carriers.insert(carrier);
+        } else {
+            m_carriers.erase(carrier);
+        }
+        m_carrier_count.store(m_carriers.size(), std::memory_order_relaxed);
+    });
+}
+
+/// The thread that submits has announced its carrier before.
+bool recorder::is_carrier(key submission) noexcept {
+    bool is = false;
+    if (m_carrier_count.load(std::memory_order_relaxed) != 0) {
+        outside([&] {
+            is = m_carriers.erase(submission) != 0;
+            m_carrier_count.store(m_carriers.size(), std::memory_order_relaxed);
+        });
+    }
+    return is;
+}
+
+bool recorder::synced_outside(key scope) noexcept {
+    bool all = true;
+    outside([&] {
+        const children* const known = m_scopes.find(scope);
+        all = known == nullptr || known->to_return == 0;
+        if (all) {
+            wait_over(*m_outside, scope, nullptr);
+        }
+    });
+    return all;
 }
 
 void recorder::got_outside(const mark& m) noexcept {

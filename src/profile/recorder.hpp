@@ -14,6 +14,7 @@
 #include <thread>
 #include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -106,6 +107,7 @@ public:
         task** place; // the pointer that points to this task
         std::uint64_t number = 0;
         key self = 0;
+        key awaited_as = 0;           // for what a caller returns from: a child of this scope
         path longest;                 // up to the current strand
         std::uint64_t strand_ns = 0;  // of that strand, so far
         std::uint64_t split_from = 0; // the total work when this task began or its loop was split
@@ -126,8 +128,9 @@ public:
     void pause() noexcept;
     /// Resumes the running task's clock.
     void go_on() noexcept;
-    /// `child` was announced, and its parent runs on.
-    void forked(key child, code runs, const spot& here) noexcept;
+    /// `child` was announced, and its parent runs on. `scope`: 0, or where it will be a child when
+    /// returned().
+    void forked(key child, code runs, const spot& here, key scope = 0) noexcept;
     /// `rest`, the parent's continuation, was announced: from here on the child runs.
     /// `spawner`: the return address into the function that spawns, or null: then `here` is all that is
     /// known.
@@ -151,6 +154,11 @@ public:
     void joined(key child, const spot& here) noexcept;
     void synced(key scope, const spot& here) noexcept;
     void got(const mark& m, const spot& here) noexcept;
+    /// The running task calls `child`, which was forked or submitted. One that was not is a part of its
+    /// caller. The result is passed to returned().
+    [[nodiscard]] task* called(key child) noexcept;
+    /// The running task, called by `caller`, ends. The caller's clock stands until the next call.
+    void returned(task* caller) noexcept;
     /// The running task submits `child`.
     void submitted(key child, code runs, const spot& here) noexcept;
     /// True if the running task's loop may be split: it has computed for `smallest_piece_ns` since it began
@@ -159,8 +167,13 @@ public:
 
     // -- any other thread
     /// In a child of fork() without the worker these do nothing: it may have been in the middle of any event.
-    void submitted_outside(key child, code runs, const spot& here) noexcept;
-    void synced_outside(key scope) noexcept;
+    void submitted_outside(key child, code runs, const spot& here, key scope = 0) noexcept;
+    /// `carrier`, which is about to be submitted, calls other tasks and is none. False: it comes no more.
+    void carries(key carrier, bool comes) noexcept;
+    /// True once for each carrier that comes.
+    [[nodiscard]] bool is_carrier(key submission) noexcept;
+    /// False, and nothing is done: a task that is a child of the scope when it returns has not returned.
+    [[nodiscard]] bool synced_outside(key scope) noexcept;
     void got_outside(const mark& m) noexcept;
     /// Exact while no task runs. In a child of fork() without the worker they are not complete.
     [[nodiscard]] work_span figures() const noexcept;
@@ -184,6 +197,7 @@ private:
     struct children {
         path longest;
         std::vector<std::uint64_t> tasks; // for the graph only
+        std::size_t to_return = 0;        // tasks that will be children when they return
     };
 
     template <class F>
@@ -228,7 +242,8 @@ private:
     void comes_to(task& t, trace::places::number place);
     void add_places(trace::places::number last);
     [[nodiscard]] std::unique_ptr<task> child_of(task& parent);
-    task* add_child(std::unique_ptr<task>& slot, key self, code runs, task& parent, const spot& here);
+    task* add_child(std::unique_ptr<task>& slot, key self, code runs, task& parent, const spot& here,
+                    key scope = 0);
     void write_functions();
     void write_places();
     [[nodiscard]] const std::vector<trace::source_place>& sources() const;
@@ -237,6 +252,7 @@ private:
     void wait_over(task& t, const path& end, std::uint64_t number);
     void wait_over(task& t, key scope, const spot* here);
     std::unique_ptr<task> retire();
+    void retire_into(key scope);
     void calibrate() noexcept;
     [[nodiscard]] std::uint64_t ns_of(std::uint64_t ticks) const noexcept;
     [[nodiscard]] std::uint64_t off_cpu(std::uint64_t now) noexcept;
@@ -271,6 +287,8 @@ private:
     table<std::unique_ptr<task>> m_waiting; // announced, submitted, continuations
     table<std::unique_ptr<task>> m_ended;   // awaited by their key
     table<children> m_scopes;
+    std::unordered_set<key> m_carriers;                  // about to be submitted
+    std::atomic<std::size_t> m_carrier_count{0};         // their number
     std::unordered_map<code, std::uint64_t> m_functions; // numbers from 1; for the graph only
     const bool m_lines;
     trace::places m_places;

@@ -69,6 +69,22 @@ public:
     /// The running task has waited for that future. False: the mark is of another pool.
     [[nodiscard]] virtual bool got(const profile::mark&) noexcept { return false; }
 
+    // ---- foreign tasks: those of another library, which calls them on the stacks of tasks of the pool
+    /// True if the pool records, and wants to know of foreign tasks.
+    [[nodiscard]] virtual bool records() const noexcept { return false; }
+    /// This submission runs foreign tasks and is no task itself; false: it was not submitted after all. Any
+    /// thread, before the submission.
+    virtual void carries_foreign(const spark*, bool) noexcept {}
+    /// A foreign task is about to be queued, by a task of the pool or a thread outside. `code`: what it runs.
+    /// synced(scope) waits for it; null: nothing does.
+    virtual void foreign_queued(const void* /*task*/, const void* /*code*/, const void* /*scope*/) noexcept {}
+    /// The running task waits by calling foreign tasks, until synced().
+    virtual void foreign_awaited() noexcept {}
+    /// The running task calls a foreign one. The result is passed to foreign_ends().
+    [[nodiscard]] virtual void* foreign_begins(const void* /*task*/) noexcept { return nullptr; }
+    /// The call returns.
+    virtual void foreign_ends(void* /*caller*/) noexcept {}
+
 protected:
     task_events() = default;
     ~task_events() = default;

@@ -80,8 +80,9 @@ bool is_of_library(std::string_view function) noexcept {
         }
         function.remove_prefix(function.starts_with('L') ? 1 : 0);
         // S: a name in std, which may have a short form.
-        return function.starts_with("6pilfer") || function.starts_with('S') ||
-               function.starts_with("9__gnu_cxx") || function.find("__gthread") < 3;
+        return function.starts_with("6pilfer") || function.starts_with('S') || function.starts_with("3tbb") ||
+               function.starts_with("6__pstl") || function.starts_with("9__gnu_cxx") ||
+               function.find("__gthread") < 3;
     }
     if (function.starts_with(
             "decltype")) { // "decltype(auto) f()", "decltype (g<int>()) f()": a type before the name
@@ -97,6 +98,7 @@ bool is_of_library(std::string_view function) noexcept {
     const std::size_t space = name.rfind(' ');
     const std::string_view qualified = space == std::string_view::npos ? name : name.substr(space + 1);
     return qualified.starts_with("pilfer::") || qualified.starts_with("pilfer_v0_") ||
+           qualified.starts_with("tbb::") || qualified.starts_with("__pstl::") ||
            qualified.starts_with("std::") || qualified.starts_with("__gnu_cxx::") ||
            qualified.starts_with("__gthread");
 }
@@ -105,7 +107,8 @@ bool is_file_of_library(std::string_view file) {
     constexpr std::string_view here = __FILE__;
     constexpr std::string_view mine = "src/trace/places.cpp";
     if (file.find("/include/pilfer/") != std::string_view::npos ||
-        file.find("/include/c++/") != std::string_view::npos || file.ends_with("/pilfer.hpp") ||
+        file.find("/include/c++/") != std::string_view::npos ||
+        file.find("/include/oneapi/tbb/") != std::string_view::npos || file.ends_with("/pilfer.hpp") ||
         file == here) {
         return true;
     }

@@ -15,9 +15,12 @@
 #include <thread>
 #include <vector>
 
+#include <oneapi/tbb/blocked_range.h>
 #include <oneapi/tbb/global_control.h>
 #include <oneapi/tbb/mutex.h>
 #include <oneapi/tbb/parallel_for.h>
+#include <oneapi/tbb/parallel_invoke.h>
+#include <oneapi/tbb/partitioner.h>
 #include <oneapi/tbb/task.h>
 #include <oneapi/tbb/task_arena.h>
 #include <oneapi/tbb/task_group.h>
@@ -282,6 +285,134 @@ TEST(tbb_one_pool, one_profile_and_one_trace_have_the_work_of_both) {
     std::ostringstream trace;
     pilfer::write_trace(p, trace);
     EXPECT_GE(count_of("\"yield\"", trace.str()), 1 + 2 * bodies);
+}
+
+pilfer::work_span recorded(auto f) {
+    pilfer::options o;
+    o.debug.profile = true;
+    pilfer::pool p(o);
+    p.run(f);
+    p.shutdown();
+    const pilfer::work_span w = p.profile();
+    EXPECT_TRUE(w.complete);
+    return w;
+}
+
+unsigned fib(unsigned n) {
+    if (n < 2) {
+        return n;
+    }
+    unsigned a = 0;
+    tbb::task_group group;
+    group.run([&] { a = fib(n - 1); });
+    const unsigned b = fib(n - 2);
+    group.wait();
+    return a + b;
+}
+
+TEST(tbb_one_pool, a_profile_has_the_formula_of_fib_by_task_group) {
+    for (unsigned n = 1; n <= 14; ++n) {
+        const auto forks = recorded([n] { (void)fib(n); });
+        const std::uint64_t groups = fib(n + 1) - 1;
+        EXPECT_EQ(forks.tasks, 1 + groups) << n;
+        EXPECT_EQ(forks.span_tasks, n) << n;
+        EXPECT_EQ(forks.strands, 1 + 3 * groups) << n; // a fork ends one and begins two, a wait joins two
+        EXPECT_EQ(forks.span_strands, 2 * n - 1) << n;
+    }
+}
+
+/// The time that `computed` pieces of a millisecond take, from which a busy machine may differ a little.
+void expect_milliseconds(std::uint64_t ns, unsigned computed, const char* what) {
+    EXPECT_GE(ns, computed * std::uint64_t{800'000}) << what;
+    EXPECT_LE(ns, computed * std::uint64_t{1'500'000} + 500'000) << what;
+}
+
+TEST(tbb_one_pool, a_profile_has_work_span_and_tasks_of_a_loop) {
+    for (const unsigned n : {1U, 2U, 16U, 37U}) {
+        const auto w = recorded([n] {
+            tbb::parallel_for(
+                tbb::blocked_range<unsigned>(0, n), [](const auto&) { compute(); },
+                tbb::simple_partitioner());
+        });
+        EXPECT_EQ(w.tasks, n); // the calling task does one part itself
+        expect_milliseconds(w.work_ns, n, "work");
+        expect_milliseconds(w.span_ns, 1, "span");
+    }
+}
+
+TEST(tbb_one_pool, a_profile_has_two_loops_one_after_the_other) {
+    const tbb::simple_partitioner split;
+    const auto loop = [&](auto body) { tbb::parallel_for(tbb::blocked_range<int>(0, 4), body, split); };
+    const auto one = [](const auto&) { compute(); };
+    auto w = recorded([&] {
+        loop(one);
+        compute();
+        loop(one);
+    });
+    EXPECT_EQ(w.tasks, 7U);
+    expect_milliseconds(w.work_ns, 9, "work");
+    expect_milliseconds(w.span_ns, 3, "span");
+    w = recorded([&] { loop([&](const auto&) { loop(one); }); });
+    EXPECT_EQ(w.tasks, 16U);
+    expect_milliseconds(w.work_ns, 16, "work of a loop in a loop");
+    expect_milliseconds(w.span_ns, 1, "span of a loop in a loop");
+}
+
+TEST(tbb_one_pool, a_profile_has_algorithms_and_joins_inside_a_loop) {
+    const auto w = recorded([] {
+        tbb::parallel_for(
+            tbb::blocked_range<int>(0, 3),
+            [](const auto&) {
+                std::vector<int> v(4);
+                std::for_each(std::execution::par, v.begin(), v.end(),
+                              [](int) { pilfer::join([] { compute(); }, [] { compute(); }); });
+            },
+            tbb::simple_partitioner());
+    });
+    EXPECT_GE(w.tasks, 3U + 12);
+    expect_milliseconds(w.work_ns, 24, "work");
+    expect_milliseconds(w.span_ns, 1, "span");
+}
+
+/// Tasks of a group that tasks of the group add, and calls of several functions.
+TEST(tbb_one_pool, a_profile_has_groups_that_grow_and_calls_of_several_functions) {
+    auto w = recorded([] {
+        tbb::task_group group;
+        group.run([&] {
+            compute();
+            group.run([&] {
+                compute();
+                group.run(compute);
+            });
+            compute();
+        });
+        group.wait();
+    });
+    EXPECT_EQ(w.tasks, 4U);
+    expect_milliseconds(w.work_ns, 4, "work");
+    expect_milliseconds(w.span_ns, 3, "span");
+    w = recorded([] {
+        tbb::parallel_invoke(compute, compute);
+        compute();
+        tbb::parallel_invoke(compute, compute, compute, compute, compute);
+    });
+    expect_milliseconds(w.work_ns, 8, "work");
+    expect_milliseconds(w.span_ns, 3, "span");
+}
+
+/// Its jobs are no tasks of the program.
+TEST(tbb_one_pool, a_profile_has_tasks_that_nobody_waits_for) {
+    const auto w = recorded([] {
+        tbb::task_arena arena(2);
+        pilfer::event done;
+        arena.enqueue([&] {
+            compute();
+            done.set();
+        });
+        done.wait();
+    });
+    EXPECT_EQ(w.tasks, 2U);
+    expect_milliseconds(w.work_ns, 1, "work");
 }
 
 /// A loop of oneTBB waits by pilfer, so another task of its worker has an arena of its own, which the thread

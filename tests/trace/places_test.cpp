@@ -142,6 +142,8 @@ TEST_F(places_of_stacks, names_of_the_library_are_known) {
     EXPECT_TRUE(is_of_library("_ZN6pilfer2v06detail4joinILm1EZN4mineEvE"));
     EXPECT_TRUE(is_of_library("_ZZN6pilfer2v06detail7in_loopIZ4minevEUlvE_EEvT_ENKUlvE_clEv"));
     EXPECT_TRUE(is_of_library("_ZNKSt6vectorI4mineE4sizeEv"));
+    EXPECT_TRUE(is_of_library("tbb::detail::d1::task_group::wait()"));
+    EXPECT_TRUE(is_of_library("_ZN3tbb6detail2d114task_group4waitEv"));
     EXPECT_FALSE(is_of_library("_ZN4mine3runERN6pilfer2v05mutexE"));
     EXPECT_FALSE(is_of_library("f(pilfer::mutex&)"));
     EXPECT_FALSE(is_of_library("main"));

@@ -1,0 +1,73 @@
+// A program of oneTBB, run by profiled.py, which knows how many tasks its parts have.
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+
+#include <oneapi/tbb/blocked_range.h>
+#include <oneapi/tbb/flow_graph.h>
+#include <oneapi/tbb/parallel_for.h>
+#include <oneapi/tbb/partitioner.h>
+#include <oneapi/tbb/task_arena.h>
+#include <oneapi/tbb/task_group.h>
+
+#include "comes.hpp"
+
+namespace {
+
+void compute_a_millisecond() {
+    for (const auto end = cpu_time() + std::chrono::milliseconds(1); cpu_time() < end;) {
+    }
+}
+
+unsigned fib(unsigned n) {
+    if (n < 2) {
+        return n;
+    }
+    unsigned a = 0;
+    tbb::task_group group;
+    group.run([&] { a = fib(n - 1); });
+    const unsigned b = fib(n - 2);
+    group.wait();
+    return a + b;
+}
+
+void loop(int parts) {
+    tbb::parallel_for(
+        tbb::blocked_range<int>(0, parts), [](const auto&) { compute_a_millisecond(); },
+        tbb::simple_partitioner());
+}
+
+/// Each of two items passes two nodes.
+void graph() {
+    tbb::flow::graph g;
+    using node = tbb::flow::function_node<int, int>;
+    node first(g, tbb::flow::unlimited, [](int i) {
+        compute_a_millisecond();
+        return i;
+    });
+    node second(g, tbb::flow::unlimited, [](int i) {
+        compute_a_millisecond();
+        return i;
+    });
+    tbb::flow::make_edge(first, second);
+    first.try_put(1);
+    first.try_put(2);
+    g.wait_for_all();
+}
+
+} // namespace
+
+int main(int, char** arguments) {
+    const char* const what = arguments[1];
+    if (std::strcmp(what, "loop") == 0) {
+        loop(16);
+    } else if (std::strcmp(what, "loops") == 0) {
+        loop(8);
+        tbb::task_arena one(1);
+        one.execute([] { loop(8); });
+    } else if (std::strcmp(what, "fib") == 0) {
+        std::printf("%u\n", fib(10));
+    } else if (std::strcmp(what, "graph") == 0) {
+        graph();
+    }
+}
