@@ -596,7 +596,11 @@ void recorder::submitted(key child, code runs, const spot& here) noexcept {
 }
 
 void recorder::submitted_outside(key child, code runs, const spot& here, key scope) noexcept {
-    outside([&] { add_child(m_waiting[child], child, runs, *m_outside, here, scope); });
+    outside([&] {
+        if (auto& slot = m_waiting[child]; slot == nullptr) { // A foreign task may be queued several times.
+            add_child(slot, child, runs, *m_outside, here, scope);
+        }
+    });
 }
 
 void recorder::carries(key carrier, bool comes) noexcept {

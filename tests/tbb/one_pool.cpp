@@ -400,6 +400,22 @@ TEST(tbb_one_pool, a_profile_has_groups_that_grow_and_calls_of_several_functions
     expect_milliseconds(w.span_ns, 3, "span");
 }
 
+TEST(tbb_one_pool, a_profile_has_tasks_that_are_suspended) {
+    const auto w = recorded([] {
+        const auto body = [](const auto&) {
+            compute();
+            tbb::task::suspend([](tbb::task::suspend_point p) {
+                pilfer::pool::common().submit([p] { tbb::task::resume(p); });
+            });
+            compute();
+        };
+        tbb::parallel_for(tbb::blocked_range<int>(0, 5), body, tbb::simple_partitioner());
+    });
+    EXPECT_EQ(w.tasks, 5U);
+    expect_milliseconds(w.work_ns, 10, "work");
+    expect_milliseconds(w.span_ns, 2, "span");
+}
+
 /// Its jobs are no tasks of the program.
 TEST(tbb_one_pool, a_profile_has_tasks_that_nobody_waits_for) {
     const auto w = recorded([] {
