@@ -399,8 +399,12 @@ public:
     void step_out(bool replaced, void (*wait)(void* on), void* on);
     /// True if a wait with its slot blocks the thread, as in oneTBB, so that no other arena's tasks run on
     /// it. If another stack has to go on on the thread, this one suspends, because the other one may hold
-    /// what it waits for. In a pool of the program all stacks suspend, because tasks need their workers.
-    [[nodiscard]] bool waits_as_thread() const noexcept { return is_own; }
+    /// what it waits for. In a pool of the program, and in one that records, all stacks suspend, because
+    /// tasks need their workers.
+    [[nodiscard]] bool waits_as_thread() const noexcept {
+        return is_own &&
+               (records == nullptr || pilfer::detail::is_forked_child(*pilfer::detail::this_worker()->pool));
+    }
     void sleep_with_slot(nap& n) noexcept { waits_as_thread() ? n.block() : n.sleep(); }
     void step_out_until(nap& n) {
         step_out(

@@ -472,16 +472,13 @@ void thread_data::run(d1::task* first, d1::wait_context* until) {
 void thread_data::wait_for_others(d1::wait_context& until) {
     while (external_waiter::is_running(until)) {
         sleeper s;
-        s.keeps_slot = !suspended::any();
         s.released = reinterpret_cast<std::uintptr_t>(&until);
         sleepers::add(s);
         pilfer::detail::heavy_fence(); // as in sleep()
         if (external_waiter::is_running(until)) {
-            if (!s.keeps_slot) {
-                step_out_until(s.rest);
-            } else if (!suspended::any()) {
-                sleep_with_slot(s.rest);
-            }
+            // Threads outside may have all slots.
+            step_out(
+                true, [](void* on) { static_cast<nap*>(on)->sleep(); }, &s.rest);
         }
         sleepers::remove(s);
     }

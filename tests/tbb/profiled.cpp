@@ -1,7 +1,9 @@
 // A program of oneTBB, run by profiled.py, which knows how many tasks its parts have.
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <thread>
 
 #include <oneapi/tbb/blocked_range.h>
 #include <oneapi/tbb/flow_graph.h>
@@ -37,6 +39,24 @@ void loop(int parts) {
         tbb::simple_partitioner());
 }
 
+/// Two threads have both slots, and none is left for a worker.
+void full_arena() {
+    tbb::task_arena arena(2);
+    std::atomic<int> inside{0};
+    const auto call = [&] {
+        arena.execute([&] {
+            ++inside;
+            while (inside < 2) {
+                std::this_thread::yield();
+            }
+            loop(4);
+        });
+    };
+    std::thread other(call);
+    call();
+    other.join();
+}
+
 /// Each of two items passes two nodes.
 void graph() {
     tbb::flow::graph g;
@@ -69,5 +89,7 @@ int main(int, char** arguments) {
         std::printf("%u\n", fib(10));
     } else if (std::strcmp(what, "graph") == 0) {
         graph();
+    } else if (std::strcmp(what, "arena") == 0) {
+        full_arena();
     }
 }
