@@ -7,6 +7,6 @@ if ! need_packages "${packages_aarch64[@]}"; then
     echo "SKIPPED aarch64: apt-get cannot install $(missing_packages "${packages_aarch64[@]}" | paste -sd ' ')"
     exit 77
 fi
-PILFER_CMAKE_ARGS="${PILFER_CMAKE_ARGS:-} $(no_examples) $(only_rooms platform context join scope)"
+PILFER_CMAKE_ARGS="${PILFER_CMAKE_ARGS:-} -DPILFER_INSTALL=OFF $(no_examples) $(only_rooms platform context join scope)"
 export PILFER_CMAKE_ARGS
 whole_leg aarch64 -LE '^(consume|headers|names)$'
