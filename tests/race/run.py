@@ -12,7 +12,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-OF_FORKS = ("join.cpp", "scope.cpp", "loops.cpp")
+OF_FORKS = ("algorithms.cpp", "join.cpp", "loops.cpp", "repeated_accesses.cpp", "scope.cpp")
 
 
 def read_cases(folder):
