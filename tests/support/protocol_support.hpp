@@ -33,9 +33,15 @@ namespace pilfer_test {
     return size < 1 ? 1 : size;
 }
 
-/// Set by a thread that leaves wait_until(), cleared by the watchdog. It is written once a second, not once a
-/// round.
+/// Set by progressed(), cleared by the watchdog. It is written once a second, not once a round.
 inline std::atomic<bool> moved{false};
+
+/// Tells the watchdog that the test does not hang.
+inline void progressed() noexcept {
+    if (!moved.load(std::memory_order_relaxed)) {
+        moved.store(true, std::memory_order_relaxed);
+    }
+}
 
 /// A test that hangs fails, with the name of the hanging step. Rounds that end show that it does not hang: a
 /// round is a few changes of threads, and on a busy machine all of them may take minutes.
@@ -97,9 +103,7 @@ void wait_until(Condition condition) {
             std::this_thread::yield();
         }
     }
-    if (!moved.load(std::memory_order_relaxed)) {
-        moved.store(true, std::memory_order_relaxed);
-    }
+    progressed();
 }
 
 /// Runs f in a child process. True if the child came to its end: 0 returned by _exit.
