@@ -1,5 +1,6 @@
 // A branch of a join that runs on another worker is stopped when the joining frame throws.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
@@ -205,6 +206,13 @@ TEST_P(stolen_sibling, is_not_stopped_while_it_holds_a_lock) {
     EXPECT_TRUE(finished);
 }
 
+TEST(watchdog_of_a_test, begins_again) {
+    const support::watchdog limit{support::patience};
+    alarm(2); // as if the time had nearly passed
+    limit.restart();
+    EXPECT_GT(alarm(0), 2U);
+}
+
 // When the error arrives, a branch may not have begun, run, have ended or be still in the deque. It runs at
 // most once, the error is that of the first function, and no task is stopped afterwards.
 TEST_P(stolen_sibling, runs_once_at_most_at_any_moment_of_the_failure) {
@@ -214,6 +222,7 @@ TEST_P(stolen_sibling, runs_once_at_most_at_any_moment_of_the_failure) {
     for (std::uint64_t round = 0;
          round < support::hundredth_of(200'000) && (round < 64 || std::chrono::steady_clock::now() < end);
          ++round) {
+        limit.restart(); // each of the 64 rounds may be slow
         ran = 0;
         pool.run([&] {
             EXPECT_THROW((void)pilfer::join(

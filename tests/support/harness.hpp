@@ -42,7 +42,7 @@ inline std::uint64_t hundredth_of(std::uint64_t full, std::uint64_t least = 1) {
 /// processes forked. With PILFER_TEST_HANG=wait the process stays for a debugger.
 class watchdog {
 public:
-    explicit watchdog(unsigned seconds) {
+    explicit watchdog(unsigned seconds) : m_seconds(seconds) {
         static bool wait = false;
         const char* text = std::getenv("PILFER_TEST_HANG");
         wait = text != nullptr && std::strcmp(text, "wait") == 0;
@@ -58,12 +58,19 @@ public:
             std::abort();
         };
         sigaction(SIGALRM, &action, nullptr);
+        restart();
+    }
+    /// The test goes on: its time begins again.
+    void restart() const {
         const auto factor = static_cast<unsigned>(std::min<std::uint64_t>(scale(), 200));
-        alarm(seconds * factor * (sanitized ? 5 : 1));
+        alarm(m_seconds * factor * (sanitized ? 5 : 1));
     }
     watchdog(const watchdog&) = delete;
     watchdog& operator=(const watchdog&) = delete;
     ~watchdog() { alarm(0); }
+
+private:
+    unsigned m_seconds;
 };
 
 /// Seconds: many times the duration of a one-second test on a machine that builds and tests with all its
