@@ -1,5 +1,8 @@
 // for_each and reduce: every index once, and in order if order is promised.
 #include <atomic>
+#include <chrono>
+#include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <limits>
@@ -7,6 +10,7 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "support/allocations.hpp"
@@ -153,6 +157,53 @@ TEST_P(for_each_loop, all_but_one_of_the_exceptions_are_suppressed) {
         EXPECT_GE(failures, 2U);
         EXPECT_EQ(pool.counters().exceptions_suppressed - before, failures - 1);
     }
+}
+
+/// The numbers from 0 on. An iterator that is at or after `bad` cannot move, but can be reached.
+struct fragile_number {
+    using value_type = int;
+    using difference_type = std::ptrdiff_t;
+    static constexpr int bad = 1000;
+    static inline pilfer::event* threw = nullptr;
+    int at = 0;
+
+    int operator*() const { return at; }
+    int operator[](std::ptrdiff_t n) const { return at + static_cast<int>(n); }
+    fragile_number& operator+=(std::ptrdiff_t n) {
+        if (at >= bad) {
+            threw->set();
+            throw std::out_of_range("an iterator");
+        }
+        at += static_cast<int>(n);
+        return *this;
+    }
+    fragile_number& operator-=(std::ptrdiff_t n) { return *this += -n; }
+    fragile_number& operator++() { return *this += 1; }
+    fragile_number& operator--() { return *this -= 1; }
+    fragile_number operator++(int) { return std::exchange(*this, *this + 1); }
+    fragile_number operator--(int) { return std::exchange(*this, *this - 1); }
+    friend fragile_number operator+(fragile_number i, std::ptrdiff_t n) { return i += n; }
+    [[maybe_unused]] friend fragile_number operator+(std::ptrdiff_t n, fragile_number i) { return i += n; }
+    friend fragile_number operator-(fragile_number i, std::ptrdiff_t n) { return i -= n; }
+    friend std::ptrdiff_t operator-(fragile_number a, fragile_number b) { return a.at - b.at; }
+    friend auto operator<=>(const fragile_number&, const fragile_number&) = default;
+};
+
+TEST_P(for_each_loop, an_iterator_that_throws_stops_the_parts_of_other_workers) {
+    pilfer::pool pool(with_workers());
+    pool.run([] {
+        pilfer::event threw;
+        fragile_number::threw = &threw;
+        std::atomic<int> bodies{0};
+        EXPECT_THROW(pilfer::for_each(fragile_number{}, fragile_number{2 * fragile_number::bad},
+                                      [&](int) {
+                                          threw.wait(); // so that another task has begun the upper half
+                                          ++bodies;
+                                          pilfer::sleep_for(std::chrono::milliseconds(1));
+                                      }),
+                     std::out_of_range);
+        EXPECT_LT(bodies, fragile_number::bad);
+    });
 }
 
 TEST_P(for_each_loop, loops_nest_and_fork) {

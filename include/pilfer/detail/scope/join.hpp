@@ -181,6 +181,7 @@ private:
         }
         if (const void* join = s->m_report.join(); join != nullptr && s->m_begun && s->m_outcome.failed())
             [[unlikely]] {
+            s->m_report.fails(); // an iterator may have thrown, which is no part
             stolen_branch::fails(*s, join, s->m_outcome.error());
         }
         return ended(s);
