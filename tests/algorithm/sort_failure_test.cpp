@@ -235,6 +235,43 @@ TEST_P(sort_failure, cancelled_at_random) {
     }
 }
 
+/// A sort of 32 MiB gives the pages of its memory back by a loop over parts, which a cancellation stops.
+TEST(finished_sort, cancelled_at_its_last_comparison_returns) {
+    struct large {
+        std::uint64_t value;
+        std::uint64_t unused[127];
+    };
+    pilfer::pool pool({.workers = 1});
+    const std::size_t n = 32'768;
+    const auto values = numbers(pattern::random, n, n);
+    std::uint64_t last = 0;
+    for (int turn = 0; turn < 2; ++turn) {
+        std::vector<large> elements(n);
+        for (std::size_t i = 0; i < n; ++i) {
+            elements[i].value = values[i];
+        }
+        bool returned = false;
+        pool.run([&] {
+            pilfer::scope s;
+            s.spawn([&] {
+                std::uint64_t calls = 0;
+                pilfer::sort(elements, [&](const large& a, const large& b) {
+                    if (++calls == last) {
+                        s.cancel();
+                    }
+                    return a.value < b.value;
+                });
+                returned = true;
+                EXPECT_EQ(pilfer::cancelled(), turn == 1);
+                last = calls;
+            });
+            s.sync();
+        });
+        EXPECT_TRUE(returned);
+        EXPECT_TRUE(std::ranges::is_sorted(elements, {}, &large::value));
+    }
+}
+
 /// Comparisons that are no strict weak order.
 enum class nonsense { chance, always, never, circle };
 struct no_order {

@@ -191,18 +191,7 @@ public:
     [[nodiscard]] T* data() noexcept { return m_data; }
     /// Called when the elements are not needed any more: all workers give the pages of a large buffer back to
     /// the system. The destructor would do that on one thread.
-    void discard(common_report report) {
-        const std::size_t bytes = m_size * sizeof(T);
-        if (bytes < large_bytes) {
-            return;
-        }
-        auto part = [&](std::size_t p) {
-            const std::size_t from = p * discarded_bytes;
-            detail::discard_pages(reinterpret_cast<std::byte*>(m_data) + from,
-                                  std::min(discarded_bytes, bytes - from));
-        };
-        sorting::for_parts(0, (bytes + discarded_bytes - 1) / discarded_bytes, part, report);
-    }
+    void discard(common_report report);
 
 private:
     static constexpr std::size_t local_bytes = 1024;
@@ -216,7 +205,7 @@ private:
 };
 
 /// for_parts(0, parts, ...) that leaves no part out: after a cancellation this task runs those that have not
-/// begun, and then rethrows. `part` throws nothing.
+/// begun. The next join of the task throws. `part` throws nothing.
 template <class Part>
 void for_all_parts(std::size_t parts, Part& part, common_report report) {
     buffer<bool> begun(parts, std::nothrow);
@@ -238,8 +227,21 @@ void for_all_parts(std::size_t parts, Part& part, common_report report) {
                 part(p);
             }
         }
-        PILFER_RETHROW;
     }
+}
+
+template <class T>
+void buffer<T>::discard(common_report report) {
+    const std::size_t bytes = m_size * sizeof(T);
+    if (bytes < large_bytes) {
+        return;
+    }
+    auto part = [&](std::size_t p) {
+        const std::size_t from = p * discarded_bytes;
+        detail::discard_pages(reinterpret_cast<std::byte*>(m_data) + from,
+                              std::min(discarded_bytes, bytes - from));
+    };
+    sorting::for_all_parts((bytes + discarded_bytes - 1) / discarded_bytes, part, report);
 }
 
 /// An element taken out of a range. It goes back to its place at the end, also after an exception.

@@ -185,11 +185,7 @@ void permute_by(First first, T* space, const std::uint32_t* from, std::size_t n,
     auto back = [&](std::size_t p) {
         sorting::relocate(space + p * grain, end_of(p) - p * grain, sorting::at(first, p * grain));
     };
-    PILFER_TRY { sorting::for_all_parts(parts, out, report); }
-    PILFER_CATCH_ALL {
-        sorting::relocate(space, n, first);
-        PILFER_RETHROW;
-    }
+    sorting::for_all_parts(parts, out, report);
     sorting::for_all_parts(parts, back, report);
 }
 
