@@ -266,6 +266,17 @@ TEST(algorithm_arrays, two_arrays_are_two_ranges) {
     EXPECT_EQ(pilfer::transform_reduce(a, b, 0), 70);
 }
 
+/// As with std::ranges::find, the compiler does not warn, which would be an error here.
+TEST(algorithm_numbers, are_found_by_numbers_of_other_types) {
+    const watchdog limit{patience};
+    std::vector<unsigned> numbers(100, 2);
+    numbers[70] = 3;
+    EXPECT_EQ(pilfer::find(numbers, 3) - numbers.begin(), 70);
+    EXPECT_EQ(pilfer::find(numbers, 3, [](std::size_t x) { return x; }) - numbers.begin(), 70);
+    EXPECT_EQ(pilfer::count(numbers, 2L), 99);
+    EXPECT_EQ(pilfer::count(std::vector<float>(10, 2.0F), 2), 10);
+}
+
 PILFER_OVER_WORKERS(algorithm_search);
 
 } // namespace

@@ -91,13 +91,14 @@ template <class Look>
     return lowest.get();
 }
 
-/// A predicate: equal to a value that the caller keeps.
+/// A predicate: equal to a value that the caller keeps. The comparison is in a header of the system, so that
+/// compilers do not warn of the types of the caller.
 template <class T>
 struct equals_to {
     const T& value;
     template <class U>
     [[nodiscard]] bool operator()(U&& other) const {
-        return std::forward<U>(other) == value;
+        return static_cast<bool>(std::equal_to<>{}(std::forward<U>(other), value));
     }
 };
 
@@ -120,7 +121,7 @@ template <std::contiguous_iterator I, class T>
     for (const auto* from = std::to_address(first); n - begin >= block; begin += block, from += block) {
         unsigned is_there = 0;
         for (std::uint64_t i = 0; i != block; ++i) {
-            is_there |= static_cast<unsigned>(from[i] == wanted);
+            is_there |= static_cast<unsigned>(std::equal_to<>{}(from[i], wanted));
         }
         if (is_there != 0) {
             break;
