@@ -18,9 +18,9 @@ namespace detail {
 /// Appends an edge. Throws std::bad_alloc, and nothing has changed then.
 void vertex::push_edge(vertex* to) {
     if (m_count < few) {
-        m_out.near[m_count] = to;
+        m_out.in_place[m_count] = to;
     } else if (m_count == few) {
-        auto* const places = new vertex* [4] { m_out.near[0], m_out.near[1], to, nullptr };
+        auto* const places = new vertex* [4] { m_out.in_place[0], m_out.in_place[1], to, nullptr };
         m_out.many = places;
     } else {
         if (std::has_single_bit(m_count)) {
@@ -39,8 +39,8 @@ void vertex::pop_edge() noexcept {
     --m_count;
     if (m_count == few) {
         vertex** const places = m_out.many;
-        m_out.near[0] = places[0];
-        m_out.near[1] = places[1];
+        m_out.in_place[0] = places[0];
+        m_out.in_place[1] = places[1];
         delete[] places;
     }
 }

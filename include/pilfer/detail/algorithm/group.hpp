@@ -116,15 +116,15 @@ private:
         return h ^ (h >> 29);
     }
     void grow() {
-        std::vector<std::size_t> slots(m_slots.empty() ? 16 : m_slots.size() * 2);
+        std::vector<std::size_t> table(m_slots.empty() ? 16 : m_slots.size() * 2);
         for (std::size_t number = 0; number != m_groups.size(); ++number) {
-            std::size_t slot = m_hashes[number] & (slots.size() - 1);
-            while (slots[slot] != 0) {
-                slot = (slot + 1) & (slots.size() - 1);
+            std::size_t slot = m_hashes[number] & (table.size() - 1);
+            while (table[slot] != 0) {
+                slot = (slot + 1) & (table.size() - 1);
             }
-            slots[slot] = number + 1;
+            table[slot] = number + 1;
         }
-        m_slots = std::move(slots);
+        m_slots = std::move(table);
     }
 
     Hash* m_hash;

@@ -36,7 +36,7 @@ struct ring {
     using slot = typename Atom::template atomic<task_word>;
     std::int64_t mask; // capacity - 1, capacity a power of two
     ring* previous;    // kept: a thief may still read it
-    slot* slots;
+    slot* cells;
     weight_entry<Atom>* weights = nullptr; // as many; null: every task of this ring weighs 1
 };
 
@@ -65,7 +65,7 @@ public:
     /// `pinned`: every pop takes the slow path, under the lock (exact counting, exposures other than
     /// exposure::on_demand, and machines without membarrier). `start`: first index, for tests near the wrap.
     split_deque(ring<Atom>* first, bool pinned, std::int64_t start = 0) noexcept
-        : m_top(start), m_bottom(start), m_guard(pinned ? pinned_guard : start), m_slots(first->slots),
+        : m_top(start), m_bottom(start), m_guard(pinned ? pinned_guard : start), m_slots(first->cells),
           m_mask(first->mask), m_limit(start + first->mask), m_signal(start + first->mask), m_split(start),
           m_ring(first), m_pinned(pinned) {
         if (pinned) {
@@ -267,11 +267,11 @@ public:
         const std::int64_t t = m_deque.m_top.load(acq);
         const std::int64_t b = m_deque.m_bottom.load(rlx);
         for (std::int64_t i = t; i < b; ++i) {
-            bigger->slots[i & bigger->mask].store(at(i).load(rlx), rlx);
+            bigger->cells[i & bigger->mask].store(at(i).load(rlx), rlx);
         }
         move_weights(bigger, t, b);
         bigger->previous = m_deque.m_ring.load(rlx);
-        m_deque.m_slots.store(bigger->slots, own_slots_store);
+        m_deque.m_slots.store(bigger->cells, own_slots_store);
         m_deque.m_mask.store(bigger->mask, rlx);
         m_deque.m_ring.store(bigger, rel); // deque.G1: a thief that sees the ring sees its slots
         move_limit(t + bigger->mask);
@@ -405,7 +405,7 @@ public:
             return {steal_status::empty, 0};
         }
         const ring<Atom>* r = m_deque.m_ring.load(acq); // deque.G1
-        const task_word task = r->slots[t & r->mask].load(rlx);
+        const task_word task = r->cells[t & r->mask].load(rlx);
         if (!accept(task)) {
             // Check that the declined entry was the oldest. If another thief has taken the oldest, the slot
             // may hold a later entry. Only a claim can say, and this claim takes nothing.
@@ -481,7 +481,7 @@ public:
             // the lock.
             const ring<Atom>* r = m_deque.m_ring.load(acq); // deque.G1
             for (std::int64_t i = s; i < e; ++i) {
-                before(r->slots[i & r->mask].load(rlx));
+                before(r->cells[i & r->mask].load(rlx));
             }
             m_deque.m_split.store(e, rel); // deque.R2, deque.E1
         }

@@ -75,7 +75,7 @@ private:
     friend class limit_core;
     static constexpr std::uint32_t few = 2;
 
-    [[nodiscard]] vertex* const* out() const noexcept { return m_count > few ? m_out.many : m_out.near; }
+    [[nodiscard]] vertex* const* out() const noexcept { return m_count > few ? m_out.many : m_out.in_place; }
     [[nodiscard]] bool is_condition() const noexcept { return m_kind == kind::condition; }
     void push_edge(vertex* to);
     void pop_edge() noexcept;
@@ -87,7 +87,7 @@ private:
     bool m_chosen = false;     // a condition has an edge to this task
     std::uint32_t m_count = 0; // edges from this task
     union {
-        vertex* near[few];
+        vertex* in_place[few];
         vertex** many; // of bit_ceil(m_count) places
     } m_out{};
     vertex* m_next = nullptr; // in the order in which the tasks were added
