@@ -121,6 +121,15 @@ fails_with "without exceptions cannot go on: a task was stopped" "$program" stop
     fail "the flag of pilfer.pc cannot be left out"
 "$cxx" "${flags[@]}" -O2 -o "$work/large-frame" "$here/large_frame.cpp" "${arguments[@]}" "-Wl,-rpath,$libdir"
 fails_with "a task overflowed its stack of 262144 bytes" "$work/large-frame" ""
+# Objects have one layout, whatever macros the program has.
+sizes() { # [flag]...
+    "$cxx" -std=c++20 "$@" "${arguments[@]}" -x c++ -S -o - - <<<'#include <pilfer/pilfer.hpp>
+        using namespace pilfer;
+        char of_graph[sizeof(graph)], of_team[sizeof(loop_team)], of_options[sizeof(options)], of_scope[sizeof(scope)],
+            of_channel[sizeof(channel<int>)], of_mutex[sizeof(mutex)], of_local[sizeof(worker_local<int>)], of_pool[sizeof(pool)],
+            of_future[sizeof(future<int>)], of_counters[sizeof(counters)], of_barrier[sizeof(barrier<>)];' | grep '\.size.of_'
+}
+[[ $way == shared || $(sizes) == "$(sizes -D_GLIBCXX_DEBUG -fshort-enums)" ]] || fail "_GLIBCXX_DEBUG changes the size of an object"
 read -ra arguments < <(pkg-config --cflags --libs pilfer-threadpool)
 "$cc" -std=c11 -Wall -Wextra -Wpedantic -Werror -o "$work/pkg-c-consumer" "$here/main.c" "${arguments[@]}" \
     "-Wl,-rpath,$libdir"

@@ -9,8 +9,8 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
+#include <pilfer/detail/base/plain_vector.hpp>
 #include <pilfer/detail/graph/vertex.hpp>
 #include <pilfer/error.hpp>
 
@@ -141,14 +141,14 @@ private:
     bool m_backward = false; // An edge leads to a task that was added earlier, so there may be a cycle.
     bool m_changed = false;  // The graph has changed since the last check.
     bool m_unclean = false;  // The words of the tasks are not as a complete run leaves them.
-    std::vector<vertex*> m_roots;
-    std::vector<graph_core*> m_inner;
+    plain_vector<vertex*> m_roots;
+    plain_vector<graph_core*> m_inner;
     scope* m_scope = nullptr; // of this run
     std::atomic<bool> m_running{false};
     std::atomic<bool> m_cut{false}; // a task of this run does not start
     // Tasks that are ready, and would have been forked too deep. Under the lock; m_keeps: there are some.
     raw_lock<std_atom, futex_park> m_kept_lock;
-    std::vector<vertex*> m_kept;
+    plain_vector<vertex*> m_kept;
     std::atomic<bool> m_keeps{false};
 };
 

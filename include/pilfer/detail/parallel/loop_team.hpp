@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
-#include <vector>
 
+#include <pilfer/detail/base/plain_vector.hpp>
 #include <pilfer/detail/parallel/team_protocol.hpp>
 #include <pilfer/detail/wait/wait.hpp>
 #include <pilfer/scope.hpp>
@@ -51,7 +51,7 @@ private:
     struct alignas(line_bytes) seat {
         std::atomic<bool> taken{false};
         unsigned number = 0;
-        std::vector<std::uint32_t> owned; // a slice that has moved away is removed at the next look
+        plain_vector<std::uint32_t> owned; // a slice that has moved away is removed at the next look
     };
     struct helper;
     enum class after { goes_on, opened, run_is_over };
@@ -78,7 +78,7 @@ private:
     std::uint64_t m_patience; // ticks that a member spins between two phases
     std::uint64_t m_grace;    // ticks that an owner gets to begin its slices
     std::unique_ptr<slice_line[]> m_slices;
-    std::vector<seat> m_seats;
+    plain_vector<seat> m_seats;
     alignas(line_bytes) gate m_gate;
     waiters::entry m_over;          // the caller's sleep
     waiters m_list;                 // empty: m_over is never withdrawn
