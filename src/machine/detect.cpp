@@ -6,6 +6,8 @@
 
 #include <map>
 #include <memory>
+
+#include "platform/os.hpp"
 #endif
 
 namespace pilfer {
@@ -99,6 +101,10 @@ private:
 std::string reader() { return "hwloc " HWLOC_VERSION; }
 
 std::optional<topology> read_machine() {
+    // hwloc loads plugins from the folder that HWLOC_PLUGINS_PATH names.
+    if (os::has_added_rights()) {
+        return {};
+    }
     const handle t = make();
     // HWLOC_XMLFILE and its like describe another machine.
     if (t == nullptr || hwloc_topology_load(t.get()) != 0 || hwloc_topology_is_thissystem(t.get()) == 0) {

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -438,6 +439,8 @@ void note_exit() noexcept {
 bool exit_has_begun() noexcept { return exit_begun.load(std::memory_order_relaxed); }
 
 std::uint64_t process_id() noexcept { return static_cast<std::uint64_t>(getpid()); }
+
+bool has_added_rights() noexcept { return getauxval(AT_SECURE) != 0; }
 
 const char* error_text([[maybe_unused]] int error) noexcept {
 #if defined(__GLIBC_PREREQ)

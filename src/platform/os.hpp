@@ -77,6 +77,9 @@ void thread_bounds(const void*& low, std::size_t& size) noexcept;
 [[nodiscard]] bool pin_thread(unsigned cpu, const std::vector<unsigned>& instead_of) noexcept;
 
 [[nodiscard]] std::uint64_t process_id() noexcept;
+/// True if the program has more rights than the user who started it, for example by a setuid bit. Then the
+/// environment is that of another user: it must not name files to write or programs to run.
+[[nodiscard]] bool has_added_rights() noexcept;
 /// Calls f() in each child of fork() from now on, on its only thread, before fork() returns there. This ends
 /// when the library that contains this code is unloaded. False: no memory.
 [[nodiscard]] bool call_in_children(void (*f)()) noexcept;

@@ -130,6 +130,17 @@ sizes() { # [flag]...
             of_future[sizeof(future<int>)], of_counters[sizeof(counters)], of_barrier[sizeof(barrier<>)];' | grep '\.size.of_'
 }
 [[ $way == shared || $(sizes) == "$(sizes -D_GLIBCXX_DEBUG -fshort-enums)" ]] || fail "_GLIBCXX_DEBUG changes the size of an object"
+# A program with more rights than its user writes no file that the environment names.
+if [[ $(id -u) == 0 ]] && command -v setpriv >/dev/null && [[ $(findmnt -no OPTIONS -T "$work") != *nosuid* ]]; then
+    mkdir -m 777 "$work/secure"
+    PILFER_TRACE=$work/secure/plain setpriv --reuid 65534 --clear-groups "$work/pkg-consumer" >/dev/null || true
+    cp "$work/pkg-consumer" "$work/secure/consumer"
+    chown 65534 "$work/secure/consumer"
+    chmod 4755 "$work/secure/consumer"
+    PILFER_TRACE=$work/secure/setuid run_consumer "$work/secure/consumer"
+    [[ ! -e $work/secure/setuid ]] || fail "a setuid program writes the file of PILFER_TRACE"
+    [[ -e $work/secure/plain ]] || echo "a user cannot write below $work: this check shows nothing" >&2
+fi
 read -ra arguments < <(pkg-config --cflags --libs pilfer-threadpool)
 "$cc" -std=c11 -Wall -Wextra -Wpedantic -Werror -o "$work/pkg-c-consumer" "$here/main.c" "${arguments[@]}" \
     "-Wl,-rpath,$libdir"
