@@ -275,6 +275,11 @@ int thread_start(std::uintptr_t& id, void* (*entry)(void*), void* arg) noexcept 
         sigdelset(&all, fault);
     }
     pthread_sigmask(SIG_SETMASK, &all, &before);
+    // Profilers (gprof, gperftools) count where SIGPROF arrives. It arrives on the threads that use the CPU.
+    if (sigismember(&before, SIGPROF) == 0) {
+        sigdelset(&all, SIGPROF);
+        pthread_sigmask(SIG_SETMASK, &all, nullptr);
+    }
     pthread_t thread{};
     const int error = create_thread(thread, entry, arg);
     pthread_sigmask(SIG_SETMASK, &before, nullptr);

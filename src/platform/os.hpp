@@ -40,8 +40,8 @@ enum class guard_kind { none, light, mprotect };
 guard_kind guard(void* at, std::size_t bytes) noexcept;
 
 /// Starts a joinable thread with cancellation off and all signals blocked but those of errors, such as
-/// SIGSEGV. Returns 0 or an errno. The thread may run on the CPUs of affinity_mask(), even if the calling
-/// thread is pinned.
+/// SIGSEGV, and SIGPROF unless the calling thread blocks it. Returns 0 or an errno. The thread may run on the
+/// CPUs of affinity_mask(), even if the calling thread is pinned.
 [[nodiscard]] int thread_start(std::uintptr_t& id, void* (*entry)(void*), void* arg) noexcept;
 void thread_join(std::uintptr_t id) noexcept;
 /// The calling thread's number in the system (the LWP of a debugger).

@@ -88,7 +88,7 @@ private:
     std::thread m_thread;
 };
 
-/// Workers block all signals; a task may take that back for its thread.
+/// Workers block nearly all signals; a task may take that back for its thread.
 void let_signals_in(pilfer::pool& p) {
     const unsigned n = p.workers();
     const auto all = std::make_shared<std::latch>(n + 1);
@@ -145,6 +145,27 @@ TEST_F(signals_of_the_process, every_wait_continues_after_a_signal) {
         close(ends[0]);
         close(ends[1]);
     }
+}
+
+// gprof and gperftools count where SIGPROF arrives.
+TEST_F(signals_of_the_process, workers_take_the_signal_of_profilers_as_their_maker_does) {
+    const auto worker_blocks = [](int signal) {
+        pilfer::pool p(workers(1));
+        return p.run([signal] {
+            sigset_t now;
+            pthread_sigmask(SIG_BLOCK, nullptr, &now);
+            return sigismember(&now, signal) == 1;
+        });
+    };
+    EXPECT_FALSE(worker_blocks(SIGPROF));
+    EXPECT_TRUE(worker_blocks(SIGALRM));
+    sigset_t prof;
+    sigset_t before;
+    sigemptyset(&prof);
+    sigaddset(&prof, SIGPROF);
+    pthread_sigmask(SIG_BLOCK, &prof, &before);
+    EXPECT_TRUE(worker_blocks(SIGPROF));
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 TEST_F(signals_of_the_process, workers_leave_the_signals_of_the_process_to_its_own_threads) {
