@@ -12,6 +12,10 @@
 #include <pilfer/scope.hpp>
 #include <pilfer/timer.hpp>
 
+#if !defined(__cpp_lib_jthread)
+#error "pilfer needs std::stop_token: add -fexperimental-library if the standard library is libc++"
+#endif
+
 namespace pilfer {
 inline namespace v0 {
 

@@ -1,10 +1,9 @@
 #include "guest/guest_slot.hpp"
 
-#include <cxxabi.h>
-
 #include <optional>
 
 #include "backend/helping.hpp"
+#include "context/exceptions.hpp"
 #include "context/rounding.hpp"
 #include "guest/guest.hpp"
 #include "guest/visiting.hpp"
@@ -47,7 +46,7 @@ void guest_slot::work_until(guest& v) noexcept {
     m_worker->switching.take_over();
     m_worker->appear();
     m_worker->thread_id.store(os::thread_id(), rlx);
-    m_worker->exceptions = reinterpret_cast<exception_state*>(abi::__cxa_get_globals());
+    m_worker->exceptions = static_cast<exception_state*>(exceptions_of_thread());
     const exception_state mine = m_worker->exceptions->load(); // the guest may wait in a catch block
     m_worker->exceptions->store({nullptr, 0});
     const with_rounding modes(m_pool.modes()); // a new context inherits the modes of its thread

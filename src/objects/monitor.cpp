@@ -2,11 +2,10 @@
 #include <pilfer/detail/base/test_point.hpp>
 #include <pilfer/monitor.hpp>
 
-#include <cxxabi.h>
-
 #include <pilfer/cancel.hpp>
 #include <pilfer/error.hpp>
 
+#include "context/exceptions.hpp"
 #include "pool/pool_core.hpp"
 #include "sync/kinds.hpp"
 
@@ -20,7 +19,7 @@ constexpr wait_kind call_condition_kind{"the condition of a monitor call", &noth
 /// The C++ runtime's exception state of this thread.
 [[nodiscard]] exception_state& exceptions_here() noexcept {
     worker* const w = this_worker();
-    return w != nullptr ? *w->exceptions : *reinterpret_cast<exception_state*>(abi::__cxa_get_globals());
+    return w != nullptr ? *w->exceptions : *static_cast<exception_state*>(exceptions_of_thread());
 }
 
 } // namespace

@@ -13,6 +13,7 @@
 #include <new>
 #include <optional>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include "pipeline/gate.hpp"
@@ -327,7 +328,7 @@ private:
         const bool is_stopped = says_stopped(error);
         m_lock.lock(); // pipeline.E4
         if (m_error == nullptr || (m_is_stopped && !is_stopped)) {
-            m_error.swap(error);
+            std::swap(m_error, error);
             m_is_stopped = is_stopped;
         } else if (!is_stopped) {
             ++m_others;

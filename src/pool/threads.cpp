@@ -1,7 +1,5 @@
 #include "pool/threads.hpp"
 
-#include <cxxabi.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <functional>
@@ -14,6 +12,7 @@
 
 #include "backend/helping.hpp"
 #include "base/write.hpp"
+#include "context/exceptions.hpp"
 #include "context/overflow.hpp"
 #include "platform/os.hpp"
 #include "pool/pool_core.hpp"
@@ -125,7 +124,7 @@ void worker_threads::begin_thread(scheduler& w) const noexcept {
     // First of all, so that what it touches first is near it.
     w.on_its_cpu.store(
         w.index < m_seating.cpu.size() && os::pin_thread(m_seating.cpu[w.index], m_seating.mask), rlx);
-    w.exceptions = reinterpret_cast<exception_state*>(abi::__cxa_get_globals());
+    w.exceptions = static_cast<exception_state*>(exceptions_of_thread());
     w.switching.enter_thread();
     san::release(static_cast<worker*>(&w)); // every task of this thread comes after its start
 }

@@ -43,6 +43,9 @@ CASES = [
      "the source returns std::optional<T>"),
 ]
 OLD = ("int main() {}", "pilfer needs -std=c++20")
+# A compiler that says it is an older one.
+OLD_COMPILERS = {"clang": ("__clang_major__", "15", "pilfer needs clang++ 16"), "g++": ("__GNUC__", "10", "pilfer needs g++ 11")}
+WITHOUT_STOP_TOKEN = ("int main() {}", "add -fexperimental-library")
 
 
 def judge(command, text, wanted):
@@ -62,6 +65,13 @@ def main():
     compiler, *flags = sys.argv[1:]
     jobs = [([compiler, "-std=c++20", *flags], *case) for case in CASES]
     jobs.append(([compiler, "-std=c++17", *flags], *OLD))
+    kind = "clang" if "clang" in os.path.basename(compiler) else "g++"
+    macro, version, sentence = OLD_COMPILERS[kind]
+    jobs.append(([compiler, "-std=c++20", f"-U{macro}", f"-D{macro}={version}", *flags], "int main() {}", sentence))
+    libcxx = [compiler, "-std=c++20", "-stdlib=libc++"]
+    if kind == "clang" and subprocess.run([*libcxx, "-x", "c++", "-fsyntax-only", "-"], input="#include <version>\n", text=True,
+                                          check=False, stderr=subprocess.DEVNULL).returncode == 0:
+        jobs.append(([*libcxx, *flags], *WITHOUT_STOP_TOKEN))
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as runs:
         wrong = [line for line in runs.map(lambda job: judge(*job), jobs) if line]
     print("\n".join(wrong))

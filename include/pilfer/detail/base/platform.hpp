@@ -3,6 +3,10 @@
 
 #if __cplusplus < 202002L
 #error "pilfer needs -std=c++20"
+#elif defined(__clang__) && __clang_major__ < 16
+#error "pilfer needs clang++ 16 or newer"
+#elif !defined(__clang__) && defined(__GNUC__) && __GNUC__ < 11
+#error "pilfer needs g++ 11 or newer"
 #endif
 
 #include <cstddef>
