@@ -60,7 +60,7 @@ PUBLIC = {
     "pipeline": "pipeline",
     "graph": "graph",
     "search": "test test_atomic test_atomic_ref test_new",
-    "capi": "pilfer.h pilfer_algorithm.h pilfer_graph.h pilfer_io.h pilfer_objects.h pilfer_pipeline.h pilfer_sync.h threadpool.h",
+    "capi": "pilfer.h pilfer_algorithm.h pilfer_graph.h pilfer_io.h pilfer_names.h pilfer_objects.h pilfer_pipeline.h pilfer_sync.h threadpool.h",
     "everything": "pilfer",
     "cluster": "cluster",
     "capi_cluster": "pilfer_cluster.h",

@@ -122,13 +122,13 @@ namespace {
 /// The waits by line. Waiters that get a lock one after another held it meanwhile.
 [[nodiscard]] std::vector<waits_at> waits_by_line(const recorded_trace& t) {
     std::vector<waits_at> all;
-    std::map<std::pair<unsigned, unsigned>, std::size_t> known;
+    std::map<std::tuple<unsigned, unsigned, unsigned>, std::size_t> known;
     std::map<std::uint64_t, std::vector<std::pair<const recorded_wait*, std::size_t>>> locks;
     for (const recorded_wait& w : t.waits) {
         const bool lock = nature_of(t.reasons[w.reason]) == nature::lock;
-        const auto [at, is_new] = known.try_emplace({w.place, w.reason}, all.size());
+        const auto [at, is_new] = known.try_emplace({w.place, w.reason, w.name}, all.size());
         if (is_new) {
-            all.push_back({w.place, t.reasons[w.reason], lock});
+            all.push_back({w.place, t.reasons[w.reason], t.names[w.name], lock});
         }
         waits_at& here = all[at->second];
         ++here.waits;
@@ -148,7 +148,7 @@ namespace {
         }
     }
     std::sort(all.begin(), all.end(), [](const waits_at& a, const waits_at& b) {
-        return std::tuple(b.total, a.place) < std::tuple(a.total, b.place);
+        return std::tie(b.total, a.place, a.name) < std::tie(a.total, b.place, b.name);
     });
     return all;
 }
@@ -190,13 +190,15 @@ trace_figures figures_of(const recorded_trace& t) {
         f.busy += f.use[i].busy;
         f.slices += f.use[i].slices;
     }
-    // Waits for children and branches are as many as there are objects, so only locks are kept apart.
-    std::map<std::pair<unsigned, std::uint64_t>, std::size_t> known;
+    // Waits for children and branches are as many as there are objects, so only locks and objects with a name
+    // are kept apart.
+    std::map<std::tuple<unsigned, std::uint64_t, unsigned>, std::size_t> known;
     for (const recorded_wait& w : t.waits) {
         const bool lock = nature_of(t.reasons[w.reason]) == nature::lock;
-        const auto [at, is_new] = known.try_emplace({w.reason, lock ? w.object : 0}, f.waits.size());
+        const std::uint64_t object = lock || w.name != 0 ? w.object : 0;
+        const auto [at, is_new] = known.try_emplace({w.reason, object, w.name}, f.waits.size());
         if (is_new) {
-            f.waits.push_back({t.reasons[w.reason], lock ? w.object : 0, lock});
+            f.waits.push_back({t.reasons[w.reason], t.names[w.name], object, lock});
         }
         waits_of& all = f.waits[at->second];
         ++all.waits;
@@ -502,18 +504,20 @@ diagnosis diagnose(const recorded_trace& t, const trace_figures& f) {
             std::max_element(f.waits.begin(), f.waits.end(),
                              [](const waits_of& a, const waits_of& b) { return a.idle < b.idle; });
         const auto line = std::find_if(f.lines.begin(), f.lines.end(), [&](const waits_at& w) {
-            return w.lock && w.reason == worst->reason && !t.places[w.place].file.empty();
+            return w.lock && w.reason == worst->reason && w.name == worst->name &&
+                   !t.places[w.place].file.empty();
         });
-        return {cause::lock,
-                fmt::format("A lock holds it back: tasks waited {} for {} (object {:x}){}, up to "
-                            "{} at once, and workers were "
-                            "idle {} of their time meanwhile.",
-                            worst->waits == 1 ? "once" : fmt::format("{} times", worst->waits), worst->reason,
-                            worst->object,
-                            line == f.lines.end()
-                                ? ""
-                                : ", most of them at " + cut(line_names(t.places)[line->place]),
-                            worst->at_once, part)};
+        return {cause::lock, fmt::format("A lock holds it back: tasks waited {} for {}{}, up to "
+                                         "{} at once, and workers were "
+                                         "idle {} of their time meanwhile.",
+                                         worst->waits == 1 ? "once" : fmt::format("{} times", worst->waits),
+                                         worst->name.empty()
+                                             ? fmt::format("{} (object {:x})", worst->reason, worst->object)
+                                             : cut(with_name(worst->reason, worst->name)),
+                                         line == f.lines.end()
+                                             ? ""
+                                             : ", most of them at " + cut(line_names(t.places)[line->place]),
+                                         worst->at_once, part)};
     }
     case lack::serial:
         return {cause::serial, fmt::format("A serial part holds it back: one task ran alone so long that the "
@@ -536,6 +540,10 @@ diagnosis diagnose(const recorded_trace& t, const trace_figures& f) {
     return {cause::outside, fmt::format("The pool had no task for long: workers were idle {} of their time "
                                         "because the program gave it none.",
                                         part)};
+}
+
+std::string with_name(const std::string& reason, const std::string& name) {
+    return name.empty() ? reason : reason + " \"" + name + '"';
 }
 
 std::vector<part_figures> parts_of(const recorded_graph& g, const graph_figures& f) {

@@ -28,6 +28,7 @@ inline constexpr unsigned kinds_of_lack = 5;
 /// The waits for one object, or for all objects if the reason has none.
 struct waits_of {
     std::string reason;
+    std::string name;         ///< Of the object; empty: none, or several.
     std::uint64_t object = 0; ///< 0: several, or none.
     bool lock = false;
     std::uint64_t waits = 0;
@@ -37,10 +38,11 @@ struct waits_of {
     std::uint64_t idle = 0;    ///< Nanoseconds of workers without a task meanwhile. Locks only.
 };
 
-/// The waits at one line for one reason.
+/// The waits at one line for one reason and for objects of one name.
 struct waits_at {
     unsigned place = 0; ///< An index of recorded_trace::places.
     std::string reason;
+    std::string name; ///< Of the object; empty: none.
     bool lock = false;
     std::uint64_t waits = 0;
     std::uint64_t total = 0;   ///< Nanoseconds.
@@ -150,6 +152,9 @@ struct part_figures {
 /// The same if the strands of each line took `factor[line]` of their time.
 [[nodiscard]] moment predicted_by_line(const recorded_graph& g, unsigned workers, const costs& price,
                                        const std::vector<double>& factor);
+
+/// "a mutex "accounts"", or the reason alone.
+[[nodiscard]] std::string with_name(const std::string& reason, const std::string& name);
 
 /// A time for people: three digits or more, with a unit.
 [[nodiscard]] std::string time_text(double ns);

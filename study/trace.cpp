@@ -28,6 +28,7 @@ struct turn {
     std::uint64_t object;
     unsigned worker;
     std::uint64_t place;
+    unsigned name; // of the object
 };
 
 [[nodiscard]] doing kind_of(std::string_view name, bool idle, bool cut) {
@@ -52,7 +53,7 @@ struct turn {
 
 /// One object of `traceEvents`, with its arguments.
 struct trace_event {
-    std::string phase, name, category, awaited;
+    std::string phase, name, category, awaited, object_name;
     double us = -1;
     std::uint64_t track = 0, object = 0, context = 0, place = 0;
 };
@@ -93,7 +94,9 @@ public:
             close(worker, now);
             o.stack.pop_back();
             if (e.context != 0 && !e.awaited.empty()) {
-                m_contexts[e.context].waited.push_back({now, reason(e.awaited), e.object, worker, e.place});
+                m_contexts[e.context].waited.push_back({now, number(e.awaited, m_reasons, m_trace.reasons),
+                                                        e.object, worker, e.place,
+                                                        number(e.object_name, m_names, m_trace.names)});
             }
         }
     }
@@ -145,10 +148,12 @@ private:
         }
         return static_cast<unsigned>(e.track - 1);
     }
-    [[nodiscard]] unsigned reason(const std::string& text) {
-        const auto [at, is_new] = m_reasons.try_emplace(text, static_cast<unsigned>(m_trace.reasons.size()));
+    /// The index of a text in `all`.
+    [[nodiscard]] static unsigned number(const std::string& text, std::map<std::string, unsigned>& known,
+                                         std::vector<std::string>& all) {
+        const auto [at, is_new] = known.try_emplace(text, static_cast<unsigned>(all.size()));
         if (is_new) {
-            m_trace.reasons.push_back(one_line(text));
+            all.push_back(one_line(text));
         }
         return at->second;
     }
@@ -183,13 +188,14 @@ private:
                 throw std::runtime_error(fmt::format("a wait is at place {}, which has no line", w.place));
             }
             m_trace.waits.push_back(
-                {w.when, end, w.reason, w.object, w.worker, static_cast<unsigned>(w.place)});
+                {w.when, end, w.reason, w.object, w.worker, static_cast<unsigned>(w.place), w.name});
         }
     }
 
     recorded_trace m_trace;
     std::vector<open> m_open;
     std::map<std::string, unsigned> m_reasons;
+    std::map<std::string, unsigned> m_names{{"", 0}};
     std::unordered_map<std::uint64_t, turns> m_contexts;
     std::uint64_t m_last = 0;
 };
@@ -237,6 +243,8 @@ public:
         } else if (m_depth == event_depth + 1) {
             if (m_key == "for") {
                 m_event.awaited = text;
+            } else if (m_key == "object_name") {
+                m_event.object_name = text;
             }
         }
         return true;

@@ -37,6 +37,7 @@ struct recorded_wait {
     std::uint64_t object = 0; ///< Identifies the awaited object; 0: there is none.
     unsigned worker = 0;      ///< On which it suspended.
     unsigned place = 0;       ///< An index of recorded_trace::places.
+    unsigned name = 0;        ///< Of the object: an index of recorded_trace::names.
 };
 
 struct recorded_trace {
@@ -45,10 +46,11 @@ struct recorded_trace {
     std::vector<recorded_wait> waits; ///< In the order of their begins.
     std::vector<std::string> reasons; ///< As in "waits for ...".
     std::vector<source_line>
-        places;                    ///< Where tasks waited. The first one stands for those that are not known.
-    std::uint64_t tasks = 0;       ///< Begins of tasks that the trace shows.
-    std::uint64_t overwritten = 0; ///< Events that the rings have lost.
-    std::uint64_t duration = 0;    ///< Nanoseconds from the pool's start to the writing of the trace.
+        places; ///< Where tasks waited. The first one stands for those that are not known.
+    std::vector<std::string> names{""}; ///< Of awaited objects. The first one stands for those without.
+    std::uint64_t tasks = 0;            ///< Begins of tasks that the trace shows.
+    std::uint64_t overwritten = 0;      ///< Events that the rings have lost.
+    std::uint64_t duration = 0;         ///< Nanoseconds from the pool's start to the writing of the trace.
 };
 
 /// Throws std::runtime_error "NAME: what" if the text is no trace of pilfer, or is not complete.

@@ -97,6 +97,12 @@ look observer::next(double seconds) {
     std::sort(now.pools.begin(), now.pools.end(),
               [](pool_look const& a, pool_look const& b) { return a.now.number < b.now.number; });
     m_pools = std::move(seen);
+    m_names.read(m_memory);
+    for (inside::waiting_context& c : now.all.waiting) {
+        if (c.why != nullptr && c.facts.descriptor < 0) {
+            c.object_name = m_names.at(of(static_cast<std::byte const*>(c.object)));
+        }
+    }
     add_mutexes(seconds, now);
     inside::connect(now.all);
     for (auto& cycle : inside::cycles(now.all)) {
@@ -453,6 +459,7 @@ void observer::add_mutexes(double seconds, look& now) {
         auto const holder = reinterpret_cast<address>(c.facts.holder);
         held_mutex& m = found[of(static_cast<std::byte const*>(c.object))];
         m.mutex = of(static_cast<std::byte const*>(c.object));
+        m.name = c.object_name;
         m.holder = holder;
         ++m.waiters;
         m.longest_wait = std::max(m.longest_wait, now.waits[i]);
@@ -569,7 +576,8 @@ std::string wait_of(look const& l, inside::waiting_context const& c) {
     }
     std::string t = c.why->what;
     if (c.object != nullptr) { // a time has none
-        t += fmt::format(" ({:#x})", of(static_cast<std::byte const*>(c.object)));
+        t += fmt::format(" ({}{:#x})", c.object_name.empty() ? "" : "\"" + c.object_name + "\", ",
+                         of(static_cast<std::byte const*>(c.object)));
     }
     if (c.facts.left >= 0) {
         t += fmt::format(", of which {} {} not ended", c.facts.left, c.facts.left == 1 ? "has" : "have");

@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "object_names.hpp"
 #include "observe/metrics.hpp"
 #include "observe/snapshot.hpp"
 #include "process_memory.hpp"
@@ -30,6 +31,7 @@ struct running_task {
 
 struct held_mutex {
     address mutex;
+    std::string name;    ///< empty: none
     address holder;      ///< its activation, or a word of a thread
     long context = -1;   ///< index in snapshot::waiting of the holder's; -1: it does not wait
     std::string held_by; ///< as a text
@@ -125,6 +127,7 @@ private:
     std::map<std::uint64_t, seen_pool> m_pools;
     std::map<address, seen_holder> m_holders; // by mutex
     std::map<address, std::pair<std::string, pilfer::detail::wait_kind>> m_kinds;
+    object_names m_names;
 };
 
 /// "context 12 "parse"", of pool 2 if there are several pools.

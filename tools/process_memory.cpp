@@ -283,6 +283,7 @@ void process_memory::find_pilfer() {
         if (read(reinterpret_cast<address>(theirs.layout), layout.data(), layout.size() * sizeof layout[0]) &&
             std::equal(layout.begin(), layout.end(), mine.layout)) {
             m_pool_lists.push_back(reinterpret_cast<address>(theirs.pools));
+            m_name_lists.push_back(reinterpret_cast<address>(theirs.names));
         }
     }
     if (m_pool_lists.empty()) {

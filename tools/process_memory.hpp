@@ -50,6 +50,8 @@ public:
     [[nodiscard]] std::string name() const;
     /// The words in it that hold the newest pool: one for each copy of the library.
     [[nodiscard]] std::vector<address> const& pool_lists() const noexcept { return m_pool_lists; }
+    /// The lists of names of objects in it, one for each copy of the library.
+    [[nodiscard]] std::vector<address> const& name_lists() const noexcept { return m_name_lists; }
     /// Throws process_has_ended.
     void check_alive() const;
     /// A signal or a debugger has stopped it.
@@ -83,6 +85,7 @@ private:
     pid_t m_process;
     int m_folder = -1; // /proc/PID, which stays that of this process when its number is used again
     std::vector<address> m_pool_lists;
+    std::vector<address> m_name_lists;
 };
 
 } // namespace tools

@@ -138,6 +138,7 @@ struct line_profile {
 struct line_waits {
     study::source_line line;
     std::string reason;
+    std::string object_name; ///< empty: none
     std::uint64_t waits = 0, total_ns = 0, longest_ns = 0;
 };
 
@@ -161,12 +162,12 @@ struct pool_profile {
     std::vector<line_waits> all;
     for (auto const& row : rows) {
         auto const n = [&row](char const* name) { return row.at(name).get<std::uint64_t>(); };
-        all.push_back(
-            {line_of(row), row.at("for").get<std::string>(), n("waits"), n("total_ns"), n("longest_ns")});
+        all.push_back({line_of(row), row.at("for").get<std::string>(),
+                       row.value("object_name", std::string()), n("waits"), n("total_ns"), n("longest_ns")});
     }
     std::sort(all.begin(), all.end(), [](line_waits const& a, line_waits const& b) {
-        return std::tuple(b.total_ns, b.waits, a.line, a.reason) <
-               std::tuple(a.total_ns, a.waits, b.line, b.reason);
+        return std::tie(b.total_ns, b.waits, a.line, a.reason, a.object_name) <
+               std::tie(a.total_ns, a.waits, b.line, b.reason, b.object_name);
     });
     return all;
 }
@@ -244,13 +245,15 @@ constexpr std::array<unsigned, 7> curve = {1, 2, 4, 8, 16, 32, 64};
 [[nodiscard]] nlohmann::json waits_as_json(pool_profile const& p) {
     nlohmann::json all = nlohmann::json::array();
     for (auto const& w : p.waits) {
-        all.push_back({{"file", w.line.file},
-                       {"line", w.line.line},
-                       {"function", w.line.function},
-                       {"for", w.reason},
-                       {"waits", w.waits},
-                       {"total_ns", w.total_ns},
-                       {"longest_ns", w.longest_ns}});
+        all.push_back(
+            {{"file", w.line.file},
+             {"line", w.line.line},
+             {"function", w.line.function},
+             {"for", w.reason},
+             {"object_name", w.object_name.empty() ? nlohmann::json() : nlohmann::json(w.object_name)},
+             {"waits", w.waits},
+             {"total_ns", w.total_ns},
+             {"longest_ns", w.longest_ns}});
     }
     return all;
 }
@@ -365,7 +368,7 @@ constexpr std::size_t most_lines = 20;
     for (std::size_t i = 0; i < std::min(names.size(), most_lines); ++i) {
         auto const& w = p.waits[i];
         text += fmt::format("  {:>8}{:>13}{:>13}   {}, {}\n", w.waits, ns_text(w.total_ns),
-                            ns_text(w.longest_ns), w.reason, names[i]);
+                            ns_text(w.longest_ns), study::with_name(w.reason, w.object_name), names[i]);
     }
     if (names.size() > most_lines) {
         text += fmt::format("  and {} further lines\n", names.size() - most_lines);

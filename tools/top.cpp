@@ -215,8 +215,9 @@ private:
                 auto const& c = m_look.all.waiting[static_cast<std::size_t>(m.context)];
                 holder = fmt::format("{}, which waits for {}", name_of(m_look, c), wait_of(m_look, c));
             }
-            add(fmt::format("mutex {:#x}: {} waiting, the longest for {}; held for {} by {}", m.mutex,
-                            m.waiters, seconds(m.longest_wait), seconds(m.held.seconds), holder));
+            add(fmt::format("mutex {:#x}{}: {} waiting, the longest for {}; held for {} by {}", m.mutex,
+                            m.name.empty() ? "" : " \"" + m.name + "\"", m.waiters, seconds(m.longest_wait),
+                            seconds(m.held.seconds), holder));
         }
     }
     void longest_waits() {
@@ -319,6 +320,7 @@ private:
     }
     for (held_mutex const& m : l.mutexes) {
         j["mutexes"].push_back({{"mutex", fmt::format("{:#x}", m.mutex)},
+                                {"name", m.name},
                                 {"holder", m.held_by},
                                 {"seconds", m.held.seconds},
                                 {"waiters", m.waiters},
@@ -332,6 +334,7 @@ private:
                                 {"worker", c.worker},
                                 {"what", c.why == nullptr ? "its turn" : c.why->what},
                                 {"object", hexadecimal(c.object)},
+                                {"object_name", c.object_name},
                                 {"timed", c.timed},
                                 {"seconds", l.waits[i]},
                                 {"text", wait_of(l, c)}});

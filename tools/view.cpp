@@ -125,7 +125,7 @@ struct report {
     return text;
 }
 [[nodiscard]] std::string object_text(study::waits_of const& w) {
-    return w.object == 0 ? "" : fmt::format("{:x}", w.object);
+    return !w.name.empty() ? "\"" + w.name + "\"" : w.object == 0 ? "" : fmt::format("{:x}", w.object);
 }
 
 /// Slices as numbers: after each gap, the length times 8 plus the kind. More than two millions of them are
@@ -240,7 +240,7 @@ void add_trace(json& data, study::recorded_trace const& t, study::trace_figures 
          {"text", rows.empty()
                       ? "No task waited."
                       : "A wait lasts until the task runs again, so it includes the time until a worker was "
-                        "free. Locks are listed by object, other waits together."},
+                        "free. Locks and objects with a name are listed by object, other waits together."},
          {"columns",
           {"waits for", "object", "waits", "in total", "the longest", "most at once",
            "workers idle meanwhile"}},
@@ -249,8 +249,8 @@ void add_trace(json& data, study::recorded_trace const& t, study::trace_figures 
     auto const names = study::line_names(t.places);
     json lines = json::array();
     for (auto const& w : f.lines) {
-        lines.push_back({names[w.place], w.reason, grouped(w.waits), ns_text(w.total), ns_text(w.longest),
-                         w.lock ? ns_text(w.held) : ""});
+        lines.push_back({names[w.place], study::with_name(w.reason, w.name), grouped(w.waits),
+                         ns_text(w.total), ns_text(w.longest), w.lock ? ns_text(w.held) : ""});
     }
     if (!lines.empty()) {
         data["tables"].push_back(
@@ -430,9 +430,9 @@ void add_graph(json& data, study::recorded_graph const& g, study::graph_figures 
             auto const names = study::line_names(r.trace->places);
             text += "\n     waits     in total  the longest         held   waits for, line\n";
             for (auto const& w : f.lines) {
-                text +=
-                    fmt::format("  {:>8}{:>13}{:>13}{:>13}   {}, {}\n", w.waits, ns_text(w.total),
-                                ns_text(w.longest), w.lock ? ns_text(w.held) : "", w.reason, names[w.place]);
+                text += fmt::format("  {:>8}{:>13}{:>13}{:>13}   {}, {}\n", w.waits, ns_text(w.total),
+                                    ns_text(w.longest), w.lock ? ns_text(w.held) : "",
+                                    study::with_name(w.reason, w.name), names[w.place]);
             }
         }
         if (r.trace->overwritten != 0) {

@@ -445,6 +445,7 @@ PILFER_C_API void pilfer_promise_free(pilfer_promise* promise);
 #include <pilfer/pilfer_algorithm.h>
 #include <pilfer/pilfer_graph.h>
 #include <pilfer/pilfer_io.h>
+#include <pilfer/pilfer_names.h>
 #include <pilfer/pilfer_objects.h>
 #include <pilfer/pilfer_pipeline.h>
 #include <pilfer/pilfer_sync.h>

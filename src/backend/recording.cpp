@@ -135,7 +135,7 @@ void* recording::task_leaves(const suspension* wait) noexcept {
     const wait_kind* const why = wait != nullptr ? wait->why : nullptr;
     return why == nullptr || why->for_tasks
                ? m_recorder->leave()
-               : m_recorder->leave(why->what, spot_of(PILFER_CALLER, this_worker()));
+               : m_recorder->leave(why->what, wait->object, spot_of(PILFER_CALLER, this_worker()));
 }
 
 void recording::task_returns(scheduler& w, void* left) noexcept {

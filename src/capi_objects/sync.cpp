@@ -81,6 +81,7 @@ int begin(Storage* s, Arguments... arguments) noexcept {
 template <class Storage>
 void finish(Storage* s) noexcept {
     if (s != nullptr) {
+        pilfer::detail::object_names::forget(s);
         std::destroy_at(&of(s));
     }
 }
@@ -298,7 +299,10 @@ int pilfer_channel_new(pilfer_channel** out, size_t capacity) {
     *out = nullptr;
     return pilfer::capi::guarded([&] { *out = new pilfer_channel(capacity); });
 }
-void pilfer_channel_free(pilfer_channel* channel) { delete channel; }
+void pilfer_channel_free(pilfer_channel* channel) {
+    pilfer::detail::object_names::forget(channel);
+    delete channel;
+}
 int pilfer_channel_send(pilfer_channel* channel, void* value) {
     return send(channel, [value](auto& c) { return c.send(value); });
 }
@@ -332,6 +336,31 @@ int pilfer_channel_closed(pilfer_channel* channel) {
 }
 size_t pilfer_channel_size(pilfer_channel* channel) {
     return channel != nullptr ? channel->values.size() : 0;
+}
+
+int pilfer_mutex_set_name(const pilfer_mutex* mutex, const char* name) {
+    return pilfer::capi::set_name(mutex, name);
+}
+int pilfer_shared_mutex_set_name(const pilfer_shared_mutex* mutex, const char* name) {
+    return pilfer::capi::set_name(mutex, name);
+}
+int pilfer_condition_set_name(const pilfer_condition* condition, const char* name) {
+    return pilfer::capi::set_name(condition, name);
+}
+int pilfer_semaphore_set_name(const pilfer_semaphore* semaphore, const char* name) {
+    return pilfer::capi::set_name(semaphore, name);
+}
+int pilfer_latch_set_name(const pilfer_latch* latch, const char* name) {
+    return pilfer::capi::set_name(latch, name);
+}
+int pilfer_barrier_set_name(const pilfer_barrier* barrier, const char* name) {
+    return pilfer::capi::set_name(barrier, name);
+}
+int pilfer_event_set_name(const pilfer_event* event, const char* name) {
+    return pilfer::capi::set_name(event, name);
+}
+int pilfer_channel_set_name(const pilfer_channel* channel, const char* name) {
+    return pilfer::capi::set_name(channel, name);
 }
 
 } // extern "C"

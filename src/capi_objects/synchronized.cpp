@@ -14,6 +14,7 @@
 
 #include "capi/error.hpp"
 #include "capi/task.hpp"
+#include "capi_objects/objects.hpp"
 
 namespace {
 
@@ -110,7 +111,13 @@ int pilfer_synchronized_new(pilfer_synchronized** out, void* value) { return mak
 int pilfer_synchronized_new_shared(pilfer_synchronized** out, void* value) {
     return make<shared>(out, value);
 }
-void pilfer_synchronized_free(pilfer_synchronized* object) { delete object; }
+void pilfer_synchronized_free(pilfer_synchronized* object) {
+    pilfer::detail::object_names::forget(object);
+    delete object;
+}
+int pilfer_synchronized_set_name(const pilfer_synchronized* object, const char* name) {
+    return pilfer::capi::set_name(object, name);
+}
 
 int pilfer_synchronized_call(pilfer_synchronized* object, void (*f)(void*, void*), void* arg) {
     return on(object, f != nullptr, [&](auto& o) { o.call(changing{f, arg}); });
@@ -159,7 +166,13 @@ int pilfer_monitor_new(pilfer_monitor** out, void* value) {
     *out = nullptr;
     return pilfer::capi::guarded([&] { *out = new pilfer_monitor(value); });
 }
-void pilfer_monitor_free(pilfer_monitor* object) { delete object; }
+void pilfer_monitor_free(pilfer_monitor* object) {
+    pilfer::detail::object_names::forget(object);
+    delete object;
+}
+int pilfer_monitor_set_name(const pilfer_monitor* object, const char* name) {
+    return pilfer::capi::set_name(object, name);
+}
 
 int pilfer_monitor_call(pilfer_monitor* object, void (*f)(void*, void*), void* arg) {
     return on(object, f != nullptr, [&](auto& o) { o.call(changing{f, arg}); });

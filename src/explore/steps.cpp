@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/object_names.hpp"
 #include "observe/snapshot.hpp"
 #include "platform/symbols.hpp"
 #include "pool/pool_core.hpp"
@@ -81,8 +82,9 @@ std::string step_log::with_name(std::string what, const void* object) {
         return what;
     }
     const auto number = [&](std::string_view kind) {
-        return std::to_string(
-            m_objects.try_emplace({object, kind}, static_cast<unsigned>(m_objects.size() + 1)).first->second);
+        const auto known = m_objects.try_emplace({object, kind}, static_cast<unsigned>(m_objects.size() + 1));
+        const std::string name = object_names::of(object);
+        return std::to_string(known.first->second) + (name.empty() ? "" : " \"" + name + '"');
     };
     for (const auto& k : object_kinds) {
         if (const std::size_t at = what.find(k.text); at != std::string::npos) {

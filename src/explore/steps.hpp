@@ -47,7 +47,8 @@ public:
     [[nodiscard]] trace_step& last() noexcept { return m_steps.back(); }
     [[nodiscard]] const std::vector<trace_step>& all() const noexcept { return m_steps; }
     [[nodiscard]] std::uint32_t hash() const noexcept { return m_hash; }
-    /// "locks a mutex" becomes "locks mutex 2": the second object that this schedule has used.
+    /// "locks a mutex" becomes "locks mutex 2": the second object that this schedule has used. If it has a
+    /// name: "locks mutex 2 "accounts"".
     [[nodiscard]] std::string with_name(std::string what, const void* object);
 
 private:

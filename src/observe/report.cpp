@@ -27,6 +27,11 @@ constexpr std::size_t most_waiters = 1'000; // listed in one text
     return "0x" + std::string(digits, end);
 }
 
+/// The name and the address of an awaited object: ' ("accounts", 0x...)'.
+[[nodiscard]] std::string identity(const std::string& name, const void* object) {
+    return (name.empty() ? " (" : " (\"" + name + "\", ") + hexadecimal(object) + ")";
+}
+
 [[nodiscard]] std::string counted(std::uint64_t n, const char* noun) {
     return std::to_string(n) + " " + noun + (n == 1 ? "" : "s");
 }
@@ -72,7 +77,7 @@ std::string writer::wait(const waiting_context& k) const {
     }
     std::string t = k.why->what;
     if (k.object != nullptr) { // a time has none
-        t += " (" + hexadecimal(k.object) + ")";
+        t += identity(k.object_name, k.object);
     }
     if (k.facts.left >= 0) {
         t += ", " + std::to_string(k.facts.left) + " of which " + (k.facts.left == 1 ? "has" : "have") +
@@ -145,7 +150,7 @@ void writer::coroutines() {
         text += "  coroutine " + hexadecimal(c.frame) + " in " + m_symbols.name(c.code.front(), false) +
                 ", suspended on worker " + std::to_string(c.worker) + ", waits for " + c.what;
         if (c.object != nullptr) {
-            text += " (" + hexadecimal(c.object) + ")";
+            text += identity(c.object_name, c.object);
         }
         if (c.facts.state != nullptr) {
             text += std::string(", which is ") + c.facts.state;

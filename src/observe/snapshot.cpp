@@ -6,6 +6,7 @@
 #include <pilfer/detail/task/parked.hpp>
 #include <pilfer/scope.hpp>
 
+#include "base/object_names.hpp"
 #include "context/backtrace.hpp"
 #include "guest/blocking.hpp"
 #include "observe/stall.hpp"
@@ -62,6 +63,7 @@ void add_context(snapshot& s, const pool_entry& e, const context& c, unsigned nu
     }
     if (k.why != nullptr) {
         k.why->look(*w, k.facts);
+        k.object_name = object_names::of(k.object);
     }
     if (k.facts.elsewhere == e.pool) {
         k.facts.elsewhere = nullptr;
@@ -94,8 +96,8 @@ void add_coroutines(snapshot& s, pool_core& p, std::size_t most) {
                 ++s.more_coroutines;
                 return;
             }
-            auto& c = s.coroutines.emplace_back(
-                waiting_coroutine{&p, i, w.who->handle.address(), {}, w.why->what, w.object, {}});
+            auto& c = s.coroutines.emplace_back(waiting_coroutine{
+                &p, i, w.who->handle.address(), {}, w.why->what, w.object, {}, object_names::of(w.object)});
             for (const coroutine_frame* f = w.who; f != nullptr && f->handle && c.code.size() < most_awaiting;
                  f = f->then) {
                 c.code.push_back(code_of(*f));

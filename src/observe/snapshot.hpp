@@ -30,6 +30,7 @@ struct waiting_context {
     std::vector<void*> frames;         ///< Return addresses, innermost first.
     std::vector<std::size_t> awaits{}; ///< Others in the snapshot whose end it waits for, as far as known.
     bool timed = false;                ///< A time limit ends this wait.
+    std::string object_name{};         ///< Of the awaited object; empty: none.
 };
 
 /// One waiting coroutine. Its pointers are names that must not be followed.
@@ -41,6 +42,7 @@ struct waiting_coroutine {
     const char* what;
     const void* object;
     wait_facts facts;
+    std::string object_name;
 };
 
 struct pool_moment {

@@ -25,8 +25,8 @@ std::string checked_name(std::string_view name) {
         printable = printable && static_cast<unsigned char>(c) >= ' ' && c != '\x7f';
     }
     if (name.empty() || name.size() > most || !printable) {
-        throw std::invalid_argument(
-            "pilfer: the name of a task must be from 1 to 255 bytes long, without control characters");
+        throw std::invalid_argument("pilfer: the name of a task or object must be from 1 to 255 bytes long, "
+                                    "without control characters");
     }
     return std::string(name);
 }

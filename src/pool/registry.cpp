@@ -5,12 +5,14 @@
 
 #include <pilfer/detail/base/raw_lock.hpp>
 
+#include "base/object_names.hpp"
 #include "context/sanitizer.hpp"
 #include "pool/pool_core.hpp"
 
 extern "C" {
 /// The list of pools. tools/gdb/pilfer.py begins here.
 PILFER_API pilfer::v0::detail::pool_entry* pilfer_v0_pools = nullptr;
+extern pilfer::v0::detail::object_name_list pilfer_v0_object_names;
 }
 
 namespace pilfer {
@@ -67,7 +69,7 @@ constinit std::atomic<std::uint64_t> parents{0}; // the pools of that number and
 /// of another process compares: a change of a member's meaning without a change of a size needs a new number
 /// of the version.
 extern "C" PILFER_API __attribute__((used)) const std::uint64_t pilfer_v0_layout[] = {
-    2, // version of this table
+    3, // version of this table
     saved_layout,
     offsetof(pool_entry, next),
     offsetof(pool_entry, number),
@@ -110,12 +112,18 @@ extern "C" PILFER_API __attribute__((used)) const std::uint64_t pilfer_v0_layout
     sizeof(activation),
     sizeof(slab),
     sizeof(options),
+    offsetof(object_name_list, first),
+    offsetof(object_name_list, changes),
+    offsetof(named_object, next),
+    offsetof(named_object, object),
+    offsetof(named_object, bytes),
+    offsetof(named_object, text),
 };
 
 /// The object that the note names. Hidden, so that the distance is known when this library or program is
 /// linked.
-extern "C" __attribute__((used, visibility("hidden")))
-const reader_entry pilfer_v0_for_readers{pilfer_v0_layout, std::size(pilfer_v0_layout), &pilfer_v0_pools};
+extern "C" __attribute__((used, visibility("hidden"))) const reader_entry pilfer_v0_for_readers{
+    pilfer_v0_layout, std::size(pilfer_v0_layout), &pilfer_v0_pools, &pilfer_v0_object_names};
 
 // A note is loaded with the program, and strip keeps it: a reader needs neither symbols nor the file. Owner
 // "pilfer", type 1, and the distance from here to pilfer_v0_for_readers.

@@ -11,6 +11,7 @@ namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
+struct object_name_list;
 class pool_core;
 struct pool_entry;
 struct slab;
@@ -18,9 +19,10 @@ struct submission;
 
 /// The entry for `pilfer top`, which reads this process from outside. An ELF note has the address.
 struct reader_entry {
-    const std::uint64_t* layout; // pilfer_v0_layout
-    std::uint64_t words;         // of it
-    pool_entry* const* pools;    // pilfer_v0_pools
+    const std::uint64_t* layout;   // pilfer_v0_layout
+    std::uint64_t words;           // of it
+    pool_entry* const* pools;      // pilfer_v0_pools
+    const object_name_list* names; // pilfer_v0_object_names
 };
 
 /// The place in the table of what a build has set that changes the layout of objects, and its bit for a

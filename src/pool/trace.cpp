@@ -28,6 +28,7 @@ void pool_core::write_trace(std::ostream& out) const {
     os::source_lines lines;
     for (unsigned i = 0; i < size(); ++i) {
         d.places.push_back(at(i).log.places().sources(lines));
+        d.object_names.push_back(at(i).log.object_names());
     }
     trace::write(d, out);
 }

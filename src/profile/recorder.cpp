@@ -10,6 +10,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/object_names.hpp"
 #include "platform/os.hpp"
 #include "platform/symbols.hpp"
 #include "platform/ticks.hpp"
@@ -390,14 +391,14 @@ recorder::task* recorder::leave() noexcept {
     return std::exchange(m_running, nullptr);
 }
 
-recorder::task* recorder::leave(const char* why, const spot& here) noexcept {
+recorder::task* recorder::leave(const char* why, const void* object, const spot& here) noexcept {
     const std::uint64_t now = stopping();
     const worker_inside inside(m_section);
     stop_clock(now);
     task* const t = std::exchange(m_running, nullptr);
     guarded([&] {
         if (m_lines && t != nullptr) {
-            m_open_waits[t] = {place_of(here, *t), why, m_stopped};
+            m_open_waits[t] = {place_of(here, *t), why, detail::object_names::of(object), m_stopped};
         }
     });
     return t;
@@ -415,10 +416,10 @@ void recorder::end_wait(const task* t) noexcept {
     if (at == m_open_waits.end()) {
         return;
     }
-    guarded([&, wait = at->second] {
+    guarded([&, wait = std::move(at->second)] {
         const std::uint64_t now = os::ticks(); // of another CPU, whose counter may be behind
         const std::uint64_t ns = now > wait.since ? ns_of(now - wait.since) : 0;
-        m_waits[{wait.place, wait.why}].add({1, ns, ns});
+        m_waits[{wait.place, wait.why, wait.object_name}].add({1, ns, ns});
     });
     m_open_waits.erase(at);
 }
@@ -738,14 +739,19 @@ private:
 
 void recorder::write_waits(std::ostream& out) const {
     const std::lock_guard lock(m_section);
-    std::map<std::pair<line_name, std::string>, wait_figures> rows;
+    std::map<std::tuple<line_name, std::string, std::string>, wait_figures> rows;
     for (const auto& [at, figures] : m_waits) {
-        rows[{name_of(at.first), at.second}].add(figures);
+        const auto& [place, why, object] = at;
+        rows[{name_of(place), why, object}].add(figures);
     }
     row_writer writer(out);
-    for (const auto& [name, figures] : rows) {
-        writer.begin(name.first);
-        writer.add("for", name.second.c_str());
+    for (const auto& [at, figures] : rows) {
+        const auto& [line, why, object] = at;
+        writer.begin(line);
+        writer.add("for", why.c_str());
+        if (!object.empty()) {
+            writer.add("object_name", object.c_str());
+        }
         writer.add("waits", figures.waits);
         writer.add("total_ns", figures.total_ns);
         writer.add("longest_ns", figures.longest_ns);

@@ -139,8 +139,8 @@ public:
     void begun(key task_or_rest) noexcept;
     /// The running task waits or yields. The returned task is passed to enter().
     [[nodiscard]] task* leave() noexcept;
-    /// The running task waits for something else than tasks. `why`: a text that is never freed.
-    [[nodiscard]] task* leave(const char* why, const spot& here) noexcept;
+    /// The running task waits for an object that is no task. `why`: a text that is never freed.
+    [[nodiscard]] task* leave(const char* why, const void* object, const spot& here) noexcept;
     void enter(task* t) noexcept;
     /// The running task ends; its key identifies it to its waiter.
     void ended() noexcept;
@@ -222,6 +222,7 @@ private:
     struct open_wait {
         trace::places::number place = 0;
         const char* why = nullptr;
+        std::string object_name;
         std::uint64_t since = 0; // ticks
     };
     struct wait_figures {
@@ -295,7 +296,8 @@ private:
     std::vector<place_figures> m_at{{}};     // by place
     trace::places::number m_places_seen = 1; // the size of m_at
     std::unordered_map<const task*, open_wait> m_open_waits;
-    std::map<std::pair<trace::places::number, const char*>, wait_figures> m_waits; // those that are over
+    std::map<std::tuple<trace::places::number, const char*, std::string>, wait_figures>
+        m_waits; // those that are over, by place, reason and name of the object
     mutable std::vector<trace::source_place> m_sources; // by place; empty until they are asked for
 };
 

@@ -1,5 +1,6 @@
 #include "race/races.hpp"
 
+#include "base/object_names.hpp"
 #include "race/detector.hpp"
 
 namespace pilfer {
@@ -52,16 +53,20 @@ void found_race(entry old, std::uint32_t segment, std::uint8_t bytes, bool write
         return;
     }
     race_found& r = f.races[f.count++];
-    const auto side_of = [at](side& s, std::uint8_t which, bool w, std::uint64_t where, std::uint32_t seg) {
+    const auto side_of = [at](side& s, std::uint8_t which, bool w, std::uint64_t where, std::uint32_t seg,
+                              std::uint32_t other) {
         s.address = (at & ~std::uintptr_t{7}) + static_cast<unsigned>(__builtin_ctz(which));
         s.size = static_cast<std::uint8_t>(__builtin_popcount(which));
         s.writes = w;
         s.atomic = the.locks.has(the.segments[seg].locks, atomic_lock);
         s.locks = the.segments[seg].locks != 0 && !s.atomic;
         s.stack = the.calls.stack(where, the.segments[seg].calls);
+        const std::uintptr_t lock =
+            the.locks.first_without(the.segments[seg].locks, the.segments[other].locks);
+        (void)object_names::copy(reinterpret_cast<const void*>(lock), s.lock_name, sizeof s.lock_name);
     };
-    side_of(r.first, bytes_of(old), writes(old), old_site, segment_of(old));
-    side_of(r.second, bytes, write, site, segment);
+    side_of(r.first, bytes_of(old), writes(old), old_site, segment_of(old), segment);
+    side_of(r.second, bytes, write, site, segment, segment_of(old));
     describe_branches(the.segments[segment_of(old)].strand, the.segments[segment].strand, r);
 }
 

@@ -14,6 +14,7 @@ struct side {
     std::uint8_t size;
     bool writes;
     bool locks;
+    char lock_name[64]; ///< of a lock that the other side does not hold; empty: none has one
     bool atomic;
     stack_of stack;
     how branch;      ///< the kind of the branch below the fork that separates the two sides

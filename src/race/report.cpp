@@ -120,11 +120,16 @@ void add_stack(std::string& to, const source_lines& lines, const stack_of& s, un
 
 void add_side(std::string& to, const source_lines& lines, const side& s, const char* before) {
     char text[160];
-    std::snprintf(text, sizeof text, "  %s%s of %u byte%s at 0x%llx%s%s\n", before,
-                  s.writes ? "write" : "read", s.size, s.size == 1 ? "" : "s",
-                  static_cast<unsigned long long>(s.address), s.atomic ? " by an atomic operation" : "",
-                  s.locks != 0 ? ", under a lock that the other one does not hold" : "");
+    std::snprintf(text, sizeof text, "  %s%s of %u byte%s at 0x%llx%s", before, s.writes ? "write" : "read",
+                  s.size, s.size == 1 ? "" : "s", static_cast<unsigned long long>(s.address),
+                  s.atomic ? " by an atomic operation" : "");
     to += text;
+    if (s.locks) {
+        to += s.lock_name[0] == '\0' ? ", under a lock that the other one does not hold"
+                                     : ", under the lock \"" + std::string(s.lock_name) +
+                                           "\", which the other one does not hold";
+    }
+    to += "\n";
     add_stack(to, lines, s.stack, 16);
     to += std::string("    ") + text_of(s.branch) + "\n";
     if (s.forked.depth != 0) {

@@ -23,6 +23,8 @@ public:
     [[nodiscard]] bool exclude(std::uint32_t a, std::uint32_t b) noexcept;
     /// True if `b` has all locks of `a`.
     [[nodiscard]] bool within(std::uint32_t a, std::uint32_t b) noexcept;
+    /// The address of the first lock of `a` that is not in `b`; 0: there is none.
+    [[nodiscard]] std::uintptr_t first_without(std::uint32_t a, std::uint32_t b) const noexcept;
     [[nodiscard]] bool has(std::uint32_t set, std::uintptr_t lock) const noexcept {
         const lock_set* const s = set != 0 ? &m_all[set] : nullptr;
         return s != nullptr && std::find(s->at, s->at + s->count, lock) != s->at + s->count;

@@ -9,6 +9,7 @@
 
 #include <pilfer/detail/sync/owners.hpp>
 
+#include "base/object_names.hpp"
 #include "context/stack_pool.hpp"
 #include "platform/os.hpp"
 #include "pool/pool_core.hpp"
@@ -93,7 +94,9 @@ private:
             put("%s",
                 ++members == 1 ? "a cycle of tasks or threads that wait for each other's mutexes: " : "");
             name(w);
-            put("%s waits for a mutex (%p), held by ", members == 1 ? "" : ", which", w.object);
+            put("%s waits for a mutex (", members == 1 ? "" : ", which");
+            name(w.object, "", ", ");
+            put("%p), held by ", w.object);
         }
         void name(const named_wait& w) noexcept {
             if (w.stack == nullptr) {
@@ -106,6 +109,13 @@ private:
                 put(" \"%.64s\"", called);
             }
         }
+        /// The name of a mutex, if it has one, between two texts.
+        void name(const void* mutex, const char* before, const char* after) noexcept {
+            char called[65];
+            if (detail::object_names::copy(mutex, called, sizeof called)) {
+                put("%s\"%s\"%s", before, called, after);
+            }
+        }
         [[gnu::format(printf, 2, 3)]] void put(const char* format, ...) noexcept {
             std::va_list arguments;
             va_start(arguments, format);
@@ -115,13 +125,18 @@ private:
         }
         /// `first`: the first member, which is the caller.
         void say(const named_wait& first) noexcept {
-            name(first);
-            const char* const what =
-                members == 1 ? "a mutex is locked twice by the same task or thread" : bytes;
-            if constexpr (detail::checked_build) {
-                detail::check_failed(what);
+            if (members == 1) {
+                used = 0;
+                put("a mutex");
+                name(first.object, " (", ")");
+                put(" is locked twice by the same task or thread");
+            } else {
+                name(first);
             }
-            std::fprintf(stderr, "pilfer: %s\n", what);
+            if constexpr (detail::checked_build) {
+                detail::check_failed(bytes);
+            }
+            std::fprintf(stderr, "pilfer: %s\n", bytes);
         }
     };
 

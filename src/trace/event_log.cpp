@@ -1,6 +1,9 @@
 #include "trace/event_log.hpp"
 
 #include <new>
+#include <utility>
+
+#include "base/object_names.hpp"
 
 namespace pilfer {
 inline namespace v0 {
@@ -21,12 +24,35 @@ PILFER_COLD void event_log::note_wait_cold(const char* why, const void* object,
             const std::lock_guard lock(m_places->mutex);
             const auto place = m_places->all.at(PILFER_CALLER, reinterpret_cast<std::uintptr_t>(context), 0);
             m_trace->add(trace::what::place, {}, place, 0);
+            note_object(object);
         } catch (const std::bad_alloc&) {
-            // a wait without a place
+            // a wait without a place or a name
         }
     }
     m_trace->add(trace::what::suspended, static_cast<trace::task>(trace::number_of_reason(why)),
                  trace::identity(object), trace::identity(context));
+}
+
+/// The name is read now, because the object may be gone when the trace is written.
+void event_log::note_object(const void* object) {
+    std::string name = detail::object_names::of(object);
+    if (!name.empty()) {
+        const auto next = static_cast<std::uint32_t>(m_places->names.size());
+        const auto number = m_places->names.try_emplace(std::move(name), next).first->second;
+        m_trace->add(trace::what::object_name, {}, number, 0);
+    }
+}
+
+std::vector<std::string> event_log::object_names() const {
+    if (m_places == nullptr) {
+        return {};
+    }
+    const std::lock_guard lock(m_places->mutex);
+    std::vector<std::string> all(m_places->names.size());
+    for (const auto& [name, number] : m_places->names) {
+        all[number] = name;
+    }
+    return all;
 }
 
 trace::places::stacks event_log::places() const {

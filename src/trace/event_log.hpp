@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "trace/places.hpp"
@@ -59,12 +61,16 @@ public:
 
     /// Any thread: where the worker's tasks have waited. Throws std::bad_alloc.
     [[nodiscard]] trace::places::stacks places() const;
+    /// Any thread: the names of the objects for which they have waited, by number. Throws std::bad_alloc.
+    [[nodiscard]] std::vector<std::string> object_names() const;
 
 private:
     struct known_places {
         std::mutex mutex; // of the worker and who writes the trace
         trace::places all;
+        std::map<std::string, std::uint32_t> names; // with their numbers
     };
+    void note_object(const void* object);
     void note_wait_cold(const char* why, const void* object, const void* context) noexcept;
     void note_slice_cold(trace::what what, trace::task task, std::uint32_t who, std::uint32_t n) noexcept;
 

@@ -52,6 +52,7 @@ constexpr entry entries[kinds_of_event] = {
     {entry::instant, "plain call", nullptr, nullptr, false, false},
     {entry::instant, "yield", nullptr, nullptr, false, false},
     {entry::instant, "place", nullptr, nullptr, false, false}, // never written: it is a part of the next wait
+    {entry::instant, "object name", nullptr, nullptr, false, false}, // likewise
 };
 
 [[nodiscard]] const entry& entry_of(const event& e) noexcept {
@@ -140,9 +141,10 @@ private:
 
 class track_writer {
 public:
-    track_writer(text& out, const timeline& time, const place_table& places, std::uint64_t process,
-                 std::uint64_t track)
-        : m_out(out), m_time(time), m_places(places), m_process(process), m_track(track) {}
+    track_writer(text& out, const timeline& time, const place_table& places, const document& d,
+                 std::uint64_t process, std::uint64_t track)
+        : m_out(out), m_time(time), m_places(places), m_names(d.object_names), m_process(process),
+          m_track(track) {}
 
     void write(const excerpt& e, std::uint64_t end_ticks) {
         name_track();
@@ -174,6 +176,11 @@ private:
         const entry& kind = entry_of(e);
         if (e.what == what::place) {
             m_place = m_places.number(m_track, e.who);
+            return;
+        }
+        if (e.what == what::object_name) {
+            m_name = m_track < m_names.size() && e.who < m_names[m_track].size() ? &m_names[m_track][e.who]
+                                                                                 : nullptr;
             return;
         }
         switch (kind.shape) {
@@ -226,6 +233,9 @@ private:
                 m_out << R"(,"for":")" << std::string_view(why != nullptr ? why : "its turn")
                       << R"(","object":)" << std::uint64_t{wait->who} << R"(,"context":)"
                       << std::uint64_t{wait->n};
+                if (const std::string* const name = std::exchange(m_name, nullptr); name != nullptr) {
+                    m_out << ",\"object_name\":" << quoted(*name);
+                }
                 if (const std::uint64_t place = std::exchange(m_place, 0); place != 0) {
                     m_out << ",\"place\":" << place;
                 }
@@ -269,7 +279,9 @@ private:
     text& m_out;
     const timeline& m_time;
     const place_table& m_places;
-    std::uint64_t m_place = 0; // of the wait that comes next
+    const std::vector<std::vector<std::string>>& m_names;
+    std::uint64_t m_place = 0;           // of the wait that comes next
+    const std::string* m_name = nullptr; // of its object
     std::uint64_t m_process;
     std::uint64_t m_track;
     std::uint64_t m_now = 0;
@@ -335,7 +347,7 @@ void write(const document& d, std::ostream& stream) {
         << R"({"ph":"M","pid":)" << process << R"(,"name":"process_name","args":{"name":"pilfer"}})";
     const timeline time(d);
     for (std::size_t i = 0; i < d.tracks.size(); ++i) {
-        track_writer(out, time, places, process, i).write(d.tracks[i], d.end.ticks);
+        track_writer(out, time, places, d, process, i).write(d.tracks[i], d.end.ticks);
     }
     out << "\n]}\n";
     out.flush();

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <iosfwd>
+#include <string>
 #include <vector>
 
 #include <pilfer/counters.hpp>
@@ -25,7 +26,8 @@ struct document {
     moment begin; ///< time 0: the pool's start
     moment end;   ///< when the rings were read
     std::vector<excerpt> tracks;
-    std::vector<std::vector<source_place>> places; ///< of each track, by number; may have fewer tracks
+    std::vector<std::vector<source_place>> places;      ///< of each track, by number; may have fewer tracks
+    std::vector<std::vector<std::string>> object_names; ///< likewise
     pilfer::v0::counters counters;
 };
 

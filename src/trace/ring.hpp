@@ -44,8 +44,9 @@ enum class what : std::uint8_t {
     plain_call,   ///< A spawn without a stack.
     yield,        ///< The running frame is queued after what is queued.
     place,        ///< The place `who` of the wait that follows.
+    object_name,  ///< The name `who` of the object of the wait that follows.
 };
-inline constexpr unsigned kinds_of_event = static_cast<unsigned>(what::place) + 1;
+inline constexpr unsigned kinds_of_event = static_cast<unsigned>(what::object_name) + 1;
 
 /// The kind of task that runs in a slice.
 enum class task : std::uint8_t { spark, continuation, forked, submission };

@@ -434,6 +434,20 @@ TEST(trace, names_objects_by_kind_and_order) {
     }
 }
 
+TEST(trace, has_the_names_of_objects) {
+    const result r = schedules(10, [] {
+        pilfer::channel<int> c(1);
+        pilfer::mutex m;
+        const pilfer::object_name jobs(c, "jobs");
+        const pilfer::object_name accounts(m, "accounts");
+        { const lock l(m); }
+        (void)c.receive(); // for ever
+    });
+    ASSERT_FALSE(r);
+    EXPECT_THAT(r.trace, HasSubstr("locks mutex 1 \"accounts\""));
+    EXPECT_THAT(r.message, HasSubstr("waits for a channel's next value (object 2 \"jobs\")"));
+}
+
 int next_line = 0;
 
 /// Not inlined, so that the step is in a function with a name.

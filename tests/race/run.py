@@ -88,6 +88,10 @@ def main():
         status, report = run(program, "repaired", [name])
         if status != -1 or "a pool has one worker here" not in report or "the program was ended early" not in report:
             problems.append(f"{name}: is not ended with a message (status {status})\n{report}")
+    if "read_without_lock" in kinds:
+        _, report = run(program, "planted", ["read_without_lock"])
+        if 'under the lock "the word\'s lock", which the other one does not hold' not in report:
+            problems.append(f"the lock of a race has no name\n{report}")
     print("\n".join(problems))
     print(f"found {len(found)} of {len(cases)} planted races; {len(problems)} problems")
     return 1 if problems or len(cases) < 60 or len(promises) < 10 or not ended else 0

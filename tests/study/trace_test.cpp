@@ -1,4 +1,5 @@
 // Recorded traces: reading, refusals, where the time went, and the sentence about it.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <sstream>
@@ -35,9 +36,10 @@ std::string end(unsigned worker, const std::string& us, const std::string& more 
     return R"(,{"ph":"E","pid":1,"tid":)" + std::to_string(worker + 1) + R"(,"ts":)" + us +
            R"(,"args":{"end":"ended")" + more + "}}";
 }
-std::string waits(const std::string& reason, unsigned object, unsigned context) {
+std::string waits(const std::string& reason, unsigned object, unsigned context,
+                  const std::string& name = "") {
     return R"(,"for":")" + reason + R"(","object":)" + std::to_string(object) + R"(,"context":)" +
-           std::to_string(context);
+           std::to_string(context) + (name.empty() ? "" : R"(,"object_name":")" + name + '"');
 }
 std::string resumes(unsigned context) { return R"(,"args":{"context":)" + std::to_string(context) + "}"; }
 
@@ -118,6 +120,27 @@ TEST_F(recorded_trace_file, idle_time_has_one_cause) {
     EXPECT_NEAR(f.lock_curve[study::bins - 1], 0, 1e-9);
 }
 
+/// An object that ended and another one at its address have one number, and may have two names.
+TEST_F(recorded_trace_file, waits_are_listed_by_the_names_of_objects) {
+    const auto t = read(
+        document(begin(0, "0.000", "own spark") + end(0, "10.000", waits("a mutex", 17, 5, "accounts")) +
+                 begin(0, "20.000", "resumed here", resumes(5)) +
+                 end(0, "30.000", waits("a mutex", 17, 5, "audit \\\"log\\\"")) +
+                 begin(0, "40.000", "resumed here", resumes(5)) +
+                 end(0, "50.000", waits("an event", 18, 5, "the end")) +
+                 begin(0, "60.000", "resumed here", resumes(5)) + end(0, "70.000", waits("a mutex", 17, 5)) +
+                 begin(0, "80.000", "resumed here", resumes(5)) + end(0, "90.000")));
+    const auto f = study::figures_of(t);
+    std::vector<std::string> listed;
+    for (const auto& w : f.waits) {
+        EXPECT_EQ(w.object, w.reason == "an event" ? 18U : 17U);
+        listed.push_back(study::with_name(w.reason, w.name));
+    }
+    EXPECT_THAT(listed, testing::UnorderedElementsAre("a mutex \"accounts\"", "a mutex \"audit \"log\"\"",
+                                                      "an event \"the end\"", "a mutex"));
+    EXPECT_EQ(f.lines.size(), 4U);
+}
+
 TEST_F(recorded_trace_file, the_sentence_names_the_largest_cause) {
     using study::cause;
     const std::string whole = begin(0, "0.000", "own spark") + end(0, "100.000");
@@ -130,6 +153,10 @@ TEST_F(recorded_trace_file, the_sentence_names_the_largest_cause) {
         lock.sentence,
         "A lock holds it back: tasks waited once for a mutex (object 2a), up to 1 at once, and workers were "
         "idle 45 % of their time meanwhile.");
+    EXPECT_NE(diagnosed(whole + begin(1, "0.000", "stolen spark") +
+                        end(1, "10.000", waits("a mutex", 0x2a, 5, "accounts")))
+                  .sentence.find("waited once for a mutex \"accounts\", up to 1 at once, and"),
+              std::string::npos);
     // A task that waits for a lock is no harm if the workers have other tasks.
     EXPECT_EQ(diagnosed(whole + begin(1, "0.000", "stolen spark") +
                         end(1, "10.000", waits("a mutex", 0x2a, 5)) + begin(1, "10.000", "own spark") +

@@ -160,6 +160,33 @@ TEST_F(lock_owners, members_of_a_cycle_have_their_contexts_and_names) {
     EXPECT_TRUE(found) << said;
 }
 
+TEST_F(lock_owners, mutexes_with_names_are_shown_with_these) {
+    const std::string said =
+        expect_named("a cycle of tasks or threads that wait for each other's mutexes", [] {
+            pilfer::pool pool(workers(2));
+            pilfer::mutex m[2];
+            const pilfer::object_name accounts(m[0], "accounts");
+            const pilfer::object_name longest(m[1], std::string(255, 'n'));
+            pilfer::latch all(2);
+            const auto member = [&](std::size_t i) {
+                const std::lock_guard first(m[i]);
+                all.arrive_and_wait();
+                const std::lock_guard second(m[1 - i]);
+            };
+            pool.submit([&] { member(0); });
+            member(1);
+        });
+    EXPECT_TRUE(std::regex_search(said, std::regex(R"(waits for a mutex \("accounts", 0x[0-9a-f]+\), held)")))
+        << said;
+    EXPECT_NE(said.find("(\"" + std::string(64, 'n') + "\", 0x"), said.npos) << said; // cut
+    expect_named("a mutex (\"accounts\") is locked twice by the same task or thread", [] {
+        pilfer::mutex m;
+        const pilfer::object_name name(m, "accounts");
+        m.lock();
+        m.lock();
+    });
+}
+
 TEST_F(lock_owners, a_thread_that_locks_twice_is_named_at_once) {
     const char* const text = "a mutex is locked twice by the same task or thread";
     expect_named(text, [] {

@@ -159,8 +159,10 @@ TEST_F(lines_command, a_lock_and_a_channel_are_among_the_waits_of_a_profile_the_
     struct {
         const char* cause;
         const char* reason;
+        const char* object_name;
         int waits;
-    } const expected[] = {{"held", "a mutex", 10}, {"channel", "a channel's next value", 1}};
+    } const expected[] = {{"held", "a mutex", "the table", 10},
+                          {"channel", "a channel's next value", nullptr, 1}};
     for (const std::string& program : programs()) {
         for (const auto& e : expected) {
             const folder f;
@@ -170,15 +172,20 @@ TEST_F(lines_command, a_lock_and_a_channel_are_among_the_waits_of_a_profile_the_
                                          [&](const auto& w) { return name_of(w) == marked(e.cause); });
             ASSERT_NE(at, all.end()) << program << p.dump(2);
             EXPECT_EQ(at->at("for"), e.reason);
+            EXPECT_EQ(at->at("object_name"),
+                      e.object_name != nullptr ? nlohmann::json(e.object_name) : nlohmann::json());
             EXPECT_EQ(at->at("waits"), e.waits);
             EXPECT_GE(at->at("total_ns"), at->at("longest_ns"));
             EXPECT_TRUE(std::is_sorted(all.begin(), all.end(), [](const auto& a, const auto& b) {
                 return a.at("total_ns") > b.at("total_ns");
             })) << p.dump(2);
             const auto s = tool("profile " + program + " " + e.cause);
-            EXPECT_TRUE(std::regex_search(s.text, std::regex("waits for, line\n(?:[^\n]+\n)* +" +
-                                                             std::to_string(e.waits) + " [^\n]*   " +
-                                                             e.reason + ", " + marked(e.cause) + "\n")))
+            EXPECT_TRUE(std::regex_search(
+                s.text,
+                std::regex(
+                    "waits for, line\n(?:[^\n]+\n)* +" + std::to_string(e.waits) + " [^\n]*   " + e.reason +
+                    (e.object_name != nullptr ? " \"" + std::string(e.object_name) + "\"" : std::string()) +
+                    ", " + marked(e.cause) + "\n")))
                 << s.text;
         }
         const folder f;

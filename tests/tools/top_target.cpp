@@ -6,6 +6,7 @@
 #include <cstring>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include <pilfer/pilfer.hpp>
 
@@ -36,10 +37,11 @@ void await_suspended(const pilfer::pool& p, std::uint64_t n) {
     }
 }
 
+pilfer::mutex first;
+pilfer::mutex second;
+
 /// Two tasks lock two mutexes in opposite orders.
 void locks(pilfer::pool& p) {
-    static pilfer::mutex first;
-    static pilfer::mutex second;
     static pilfer::barrier both(2);
     const auto task = [](pilfer::mutex& a, pilfer::mutex& b) {
         a.lock();
@@ -49,6 +51,20 @@ void locks(pilfer::pool& p) {
     p.submit({.name = "transfer money"}, [task] { task(first, second); });
     p.submit({.name = "close account"}, [task] { task(second, first); });
     await_suspended(p, 2);
+}
+
+/// As locks(), with names of the mutexes, one of a structure around them, and many of other objects.
+void named(pilfer::pool& p) {
+    static std::vector<pilfer::event> others(2'000);
+    static std::vector<pilfer::object_name> names;
+    for (std::size_t i = 0; i < others.size(); ++i) {
+        names.emplace_back(others[i], "event " + std::to_string(i));
+    }
+    names.emplace_back(first, "accounts");
+    names.emplace_back(second, "audit \"log\"");
+    p.submit({.name = "listener"}, [] { others[1'500].wait(); });
+    locks(p);
+    await_suspended(p, 3);
 }
 
 /// `n` tasks wait for a channel that stays empty.
@@ -168,6 +184,8 @@ int main(int count, char** words) {
         locks(p);
     } else if (quoted || std::strcmp(kind, "waits") == 0) {
         waits(p, count > 2 ? static_cast<unsigned>(std::atoi(words[2])) : 3);
+    } else if (std::strcmp(kind, "named") == 0) {
+        named(p);
     } else if (std::strcmp(kind, "hogs") == 0) {
         hogs(p);
     } else if (std::strcmp(kind, "bounded") == 0) {

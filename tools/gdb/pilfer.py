@@ -23,7 +23,8 @@ FIELDS = (
     "worker_current worker_seat slab_next slab_number slab_contexts slab_most context_waiting suspension_sp "
     "suspension_home suspension_why suspension_object home_index activation_context context_low build_kind entry_size "
     "pool_core core_size core_submissions core_stacks core_gate core_alarms scheduler_size scheduler_thread "
-    "scheduler_count context_size context_waits context_name"
+    "scheduler_count context_size context_waits context_name context_job suspension_size suspension_timed activation_size "
+    "slab_size options_size names_first names_changes name_next name_object name_bytes name_text"
 ).split()
 
 # Where a switch keeps the callee-saved registers, counted from the saved stack pointer, and how long that
@@ -55,7 +56,7 @@ def half(address):
 def text(address):
     memory = gdb.selected_inferior()
     result = b""
-    while len(result) < 200:
+    while len(result) < 255:
         byte = memory.read_memory(address + len(result), 1).tobytes()
         if byte == b"\0":
             break
@@ -72,8 +73,23 @@ class Layout:
             raise gdb.GdbError("this program has no pilfer in it, or its symbols are not loaded yet")
         for i, name in enumerate(FIELDS):
             setattr(self, name, word(table + 8 * i))
-        if self.version != 2:
+        if self.version != 3:
             raise gdb.GdbError("this script is for another version of pilfer")
+        self.names = self.object_names()
+
+    def object_names(self):
+        """(address, bytes, name) of every object with a name, the newest first."""
+        found = []
+        name = word(int(gdb.parse_and_eval("(unsigned long)&pilfer_v0_object_names")) + self.names_first)
+        while name:
+            found.append((word(name + self.name_object), word(name + self.name_bytes), text(word(name + self.name_text))))
+            name = word(name + self.name_next)
+        return found
+
+    def name_of(self, address):
+        """The name of the smallest object around an address, or None."""
+        around = [(size, name) for at, size, name in self.names if at <= address < at + size]
+        return min(around, key=lambda n: n[0])[1] if around else None
 
 
 class Context:
@@ -92,7 +108,8 @@ class Context:
     def __str__(self):
         wait = self.why or "its turn"
         if self.object:  # a time has none
-            wait += " (0x%x)" % self.object
+            name = self.layout.name_of(self.object)
+            wait += " (%s0x%x)" % ('"%s", ' % name if name else "", self.object)
         return "pool %d, context %d, suspended on worker %d, waits for %s" % (
             self.pool,
             self.number,
@@ -444,7 +461,8 @@ class Printer:
 
     def to_string(self):
         try:
-            return "pilfer::%s (%s)" % (self.name, DESCRIBED[self.name](self.value))
+            called = Layout().name_of(int(self.value.address)) if self.value.address is not None else None
+            return "pilfer::%s (%s%s)" % (self.name, '"%s"; ' % called if called else "", DESCRIBED[self.name](self.value))
         except (gdb.error, gdb.GdbError, KeyError, TypeError, StopIteration) as problem:
             return "pilfer::%s (cannot be read: %s)" % (self.name, problem)
 

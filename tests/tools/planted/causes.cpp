@@ -123,6 +123,7 @@ void channel() {
 void held() {
     constexpr int others = 10;
     pilfer::mutex wanted;
+    const pilfer::object_name name(wanted, "the table");
     pilfer::event taken;
     pilfer::latch all_want(others);
     pilfer::scope s;

@@ -15,6 +15,13 @@ namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
+struct named_object;
+
+/// Null becomes the empty name, which is not valid.
+[[nodiscard]] constexpr std::string_view name_or_none(const char* name) noexcept {
+    return name != nullptr ? std::string_view(name) : std::string_view();
+}
+
 /// Returns a copy of the name. Throws std::invalid_argument if it is not valid.
 [[nodiscard]] PILFER_API std::string checked_name(std::string_view name);
 
