@@ -445,7 +445,7 @@ TEST(trace, has_the_names_of_objects) {
     });
     ASSERT_FALSE(r);
     EXPECT_THAT(r.trace, HasSubstr("locks mutex 1 \"accounts\""));
-    EXPECT_THAT(r.message, HasSubstr("waits for a channel's next value (object 2 \"jobs\")"));
+    EXPECT_THAT(r.message, HasSubstr("waits for channel 2 \"jobs\"'s next value"));
 }
 
 int next_line = 0;

@@ -17,7 +17,7 @@ source $script
 run
 frame function main
 END
-for member in pool held free_one full unset three two none promised later done empty idle_graph no_task; do
+for member in pool held free_one gate table shared_table full unset three two none promised later done empty idle_graph no_task; do
     printf 'echo %s:\\n\noutput s.%s\necho \\n\n' "$member" "$member" >>"$folder/commands"
 done
 printf 'echo children:\\n\noutput *s.children\necho \\n\n' >>"$folder/commands"
@@ -34,9 +34,12 @@ expect() {
         failed=1
     fi
 }
-expect pool 'pool \(pool 1: 2 workers \(.*\); 6 suspended contexts\)'
-expect held 'mutex \(held by context [0-9]+ of pool 1; 1 waits: context [0-9]+ "suitor"\)'
+expect pool 'pool \(pool 1: 2 workers \(.*\); 7 suspended contexts\)'
+expect held 'mutex \("accounts"; held by context [0-9]+ of pool 1; 1 waits: context [0-9]+ "suitor"\)'
 expect free_one 'mutex \(free; no context waits\)'
+expect gate 'monitor \(free; 1 waits: context [0-9]+ "guest"\) = \{value = 0\}'
+expect table 'synchronized \(held by context [0-9]+ of pool 1; no context waits\) = \{value = 5\}'
+expect shared_table 'synchronized \(no context waits\) = \{value = 6\}'
 expect full 'channel \(1 of 1 values; 1 waits: context [0-9]+ "sender"\)'
 expect unset 'event \(not set; 2 wait: context [0-9]+.*, context .*\)'
 expect three 'latch \(3 to count down; no context waits\)'

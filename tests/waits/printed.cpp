@@ -12,7 +12,11 @@ namespace {
 struct shown {
     pilfer::pool pool{{.workers = 2, .debug = {.stall_report = 0}}};
     pilfer::mutex held;
+    pilfer::object_name held_name{held, "accounts"};
     pilfer::mutex free_one;
+    pilfer::monitor<int> gate{0};
+    pilfer::synchronized<int> table{5};
+    pilfer::synchronized<int, pilfer::shared_mutex> shared_table{6};
     pilfer::channel<int> full{1};
     pilfer::event unset;
     pilfer::latch three{3};
@@ -30,7 +34,7 @@ struct shown {
         const auto task = [this](const char* name, auto f) { pool.submit({.name = name}, f); };
         task("owner", [this] {
             held.lock();
-            unset.wait();
+            table.call([this](int&) { unset.wait(); });
         });
         task("keeper", [this] {
             pilfer::scope here;
@@ -44,10 +48,11 @@ struct shown {
             (void)full.send(1);
             (void)full.send(2);
         });
+        task("guest", [this] { gate.call_when([](int n) { return n != 0; }, [](int&) {}); });
         task("reader", [this] { (void)later.get(); });
         done = pool.async([] { return 1; });
         (void)done.get();
-        await_suspended(6);
+        await_suspended(7);
     }
 
 private:

@@ -432,6 +432,12 @@ def describe_task(value):
     return "not started or suspended in %s" % name
 
 
+def describe_synchronized(value):
+    lock = value["m_lock"]["m_lock"]  # that of a shared mutex knows no holder
+    name = (lock.type.strip_typedefs().name or "").rpartition("::")[2]
+    return (mutex_state(lock) + "; " if name == "mutex" else "") + waited_for(value)
+
+
 def waited_for(value):
     return waiting_for(int(value.address), value.type.sizeof)
 
@@ -440,6 +446,8 @@ DESCRIBED = {
     "future": describe_future,
     "promise": describe_future,
     "mutex": lambda v: "%s; %s" % (mutex_state(v), waited_for(v)),
+    "monitor": lambda v: "%s; %s" % (mutex_state(v["m_core"]["m_lock"]["m_lock"]), waited_for(v)),
+    "synchronized": describe_synchronized,
     "shared_mutex": waited_for,
     "condition_variable": waited_for,
     "event": lambda v: "%s; %s" % ("set" if scalar(v["m_set"]) else "not set", waited_for(v)),
@@ -467,9 +475,18 @@ class Printer:
             return "pilfer::%s (cannot be read: %s)" % (self.name, problem)
 
 
+class PrinterWithValue(Printer):
+    """Of an object that holds one of the program's."""
+
+    def children(self):
+        yield "value", self.value["m_value"]
+
+
 def printer(value):
     kind = re.match(r"^pilfer::(?:v0::)?(\w+)(?:<.*>)?$", value.type.strip_typedefs().unqualified().name or "")
-    return Printer(kind.group(1), value) if kind and kind.group(1) in DESCRIBED else None
+    if not kind or kind.group(1) not in DESCRIBED:
+        return None
+    return (PrinterWithValue if kind.group(1) in ("monitor", "synchronized") else Printer)(kind.group(1), value)
 
 
 gdb.pretty_printers[:] = [p for p in gdb.pretty_printers if getattr(p, "__name__", "") != "pilfer_printer"]
