@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <tuple>
 
 #include "base/object_names.hpp"
 
@@ -37,8 +38,9 @@ void object_names::read(process_memory const& memory) {
     for (address const list : memory.name_lists()) {
         read_list(memory, memory.word(list + offsetof(inside::object_name_list, first)));
     }
-    std::stable_sort(m_names.begin(), m_names.end(),
-                     [](known_name const& a, known_name const& b) { return a.object < b.object; });
+    std::sort(m_names.begin(), m_names.end(), [](known_name const& a, known_name const& b) {
+        return std::tie(a.object, a.place) < std::tie(b.object, b.place);
+    });
     m_changes.clear();
     if (is_still && changes_in(memory) == changes) {
         m_changes = changes;
@@ -49,8 +51,11 @@ void object_names::read_list(process_memory const& memory, address first) {
     copy_of<inside::named_object> n;
     for (address at = first; at != 0 && m_names.size() < most_names && memory.read(at, n);
          at = reinterpret_cast<address>(n->next)) {
-        m_names.push_back(
-            {reinterpret_cast<address>(n->object), n->bytes, reinterpret_cast<address>(n->text), {}});
+        m_names.push_back({reinterpret_cast<address>(n->object),
+                           m_names.size(),
+                           n->bytes,
+                           reinterpret_cast<address>(n->text),
+                           {}});
     }
     for (known_name& each : m_names) {
         if (each.name.empty()) {
@@ -65,7 +70,7 @@ std::string object_names::at(address object) const {
     auto at = std::upper_bound(m_names.begin(), m_names.end(), object,
                                [](address a, known_name const& n) { return a < n.object; });
     while (at != m_names.begin() && object - (at - 1)->object < m_longest) {
-        --at; // the newest of equal ones comes last here, because it is first in the list
+        --at; // the newest of equal ones comes last
         if (object - at->object < at->bytes && (found == nullptr || at->bytes <= found->bytes)) {
             found = &*at;
         }

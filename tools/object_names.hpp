@@ -20,6 +20,7 @@ public:
 private:
     struct known_name {
         address object = 0;
+        std::size_t place = 0; ///< in its list, which begins with the newest
         std::size_t bytes = 0;
         address text = 0;
         std::string name;
@@ -27,7 +28,7 @@ private:
     void read_list(process_memory const& memory, address first);
 
     std::vector<std::uint64_t> m_changes; // of each list
-    std::vector<known_name> m_names;      // by address
+    std::vector<known_name> m_names;      // by address and place
     std::size_t m_longest = 0;            // bytes of the largest object
 };
 

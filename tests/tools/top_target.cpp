@@ -60,6 +60,7 @@ void named(pilfer::pool& p) {
     for (std::size_t i = 0; i < others.size(); ++i) {
         names.emplace_back(others[i], "event " + std::to_string(i));
     }
+    names.emplace_back(first, "an older name");
     names.emplace_back(first, "accounts");
     names.emplace_back(second, "audit \"log\"");
     p.submit({.name = "listener"}, [] { others[1'500].wait(); });
