@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <tuple>
 
-#include "base/object_names.hpp"
+#include "platform/object_names.hpp"
 
 namespace tools {
 

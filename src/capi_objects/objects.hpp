@@ -8,8 +8,8 @@
 #include <pilfer/named.hpp>
 #include <pilfer/pilfer.h>
 
-#include "base/object_names.hpp"
 #include "capi/error.hpp"
+#include "platform/object_names.hpp"
 
 struct pilfer_channel {
     explicit pilfer_channel(std::size_t capacity) noexcept : values(capacity) {}

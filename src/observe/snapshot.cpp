@@ -6,10 +6,10 @@
 #include <pilfer/detail/task/parked.hpp>
 #include <pilfer/scope.hpp>
 
-#include "base/object_names.hpp"
 #include "context/backtrace.hpp"
 #include "guest/blocking.hpp"
 #include "observe/stall.hpp"
+#include "platform/object_names.hpp"
 #include "pool/figures.hpp"
 #include "pool/pool_core.hpp"
 

@@ -1,7 +1,7 @@
 // The handle of an object's name.
 #include <pilfer/named.hpp>
 
-#include "base/object_names.hpp"
+#include "platform/object_names.hpp"
 
 namespace pilfer {
 inline namespace v0 {

@@ -5,8 +5,8 @@
 
 #include <pilfer/detail/base/raw_lock.hpp>
 
-#include "base/object_names.hpp"
 #include "context/sanitizer.hpp"
+#include "platform/object_names.hpp"
 #include "pool/pool_core.hpp"
 
 extern "C" {

@@ -1,6 +1,6 @@
 #include "race/races.hpp"
 
-#include "base/object_names.hpp"
+#include "platform/object_names.hpp"
 #include "race/detector.hpp"
 
 namespace pilfer {

@@ -3,7 +3,7 @@
 #include <new>
 
 #include "base/forks.hpp"
-#include "base/object_names.hpp"
+#include "platform/object_names.hpp"
 #include "platform/os.hpp"
 #include "platform/signal_thread.hpp"
 #include "runtime/whole_pool.hpp"

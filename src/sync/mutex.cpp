@@ -9,8 +9,8 @@
 
 #include <pilfer/detail/sync/owners.hpp>
 
-#include "base/object_names.hpp"
 #include "context/stack_pool.hpp"
+#include "platform/object_names.hpp"
 #include "platform/os.hpp"
 #include "pool/pool_core.hpp"
 #include "sync/forked.hpp"

@@ -3,7 +3,7 @@
 #include <new>
 #include <utility>
 
-#include "base/object_names.hpp"
+#include "platform/object_names.hpp"
 
 namespace pilfer {
 inline namespace v0 {

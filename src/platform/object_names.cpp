@@ -1,4 +1,4 @@
-#include "base/object_names.hpp"
+#include "platform/object_names.hpp"
 
 #include <algorithm>
 #include <cstring>
