@@ -13,6 +13,10 @@
 
 namespace pilfer {
 inline namespace v0 {
+namespace detail {
+class mutex_resumption;
+struct coroutine_locks;
+} // namespace detail
 
 /// A mutex for tasks and threads; std::lock_guard, std::unique_lock and std::scoped_lock take it. Not
 /// recursive.
@@ -24,6 +28,7 @@ inline namespace v0 {
 ///
 /// A newcomer may take a free mutex ahead of a waiter, at most 64 times; then the waiter is given it. A cycle
 /// of tasks or threads that wait for each other's mutexes without a time limit is reported on standard error.
+/// Coroutines lock by co_await scoped_lock(m), in <pilfer/co_await.hpp>.
 /// A task or thread that locks twice is reported, too. The checked build aborts there, and for wrong unlocks.
 ///
 /// Throws nothing, except that lock_cancellable() throws `stopped`; allocates nothing. Cost without
@@ -102,6 +107,8 @@ public:
     void look(detail::wait_facts& f) const noexcept;
 
 private:
+    friend class detail::mutex_resumption;
+    friend struct detail::coroutine_locks;
     [[nodiscard]] bool lock_slow(detail::instant until,
                                  detail::leaves when = detail::leaves::at_the_end) noexcept;
     void lock_or_leave();
@@ -142,7 +149,7 @@ private:
 
     struct owner_wait;
     detail::mutex_protocol<detail::std_atom, detail::futex_park> m_core;
-    std::atomic<const void*> m_owner{nullptr}; // an activation of a task, or a word of a thread
+    std::atomic<const void*> m_owner{nullptr}; // an activation, a word of a thread, or coroutine_owner()
 #if defined(PILFER_CHECKED)
     std::atomic<const detail::context*> m_runner{nullptr};
 #endif

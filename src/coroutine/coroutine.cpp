@@ -47,9 +47,9 @@ const parked_kind parked_elsewhere{"something that is none of this library's", n
 namespace {
 
 /// `parent`: the innermost scope of the running task, not counting those of the coroutines.
-suspension* drive_task(coroutine_frame& first, scope_node* parent) noexcept {
+suspension* drive_task(coroutine_frame& first, scope_node* parent, coroutine_root* root) noexcept {
     note_suppressed(0); // of an earlier task on this thread
-    coroutine_driver d{parent};
+    coroutine_driver d{parent, root};
     if (coroutine_root* const ended = drive(first, d)) {
         return ended->over(this_worker());
     }
@@ -60,7 +60,7 @@ suspension* drive_task(coroutine_frame& first, scope_node* parent) noexcept {
 } // namespace
 
 suspension* drive_as_task(coroutine_frame& first) noexcept {
-    return drive_task(first, this_activation()->node.load(rlx));
+    return drive_task(first, this_activation()->node.load(rlx), static_cast<coroutine_root*>(first.then));
 }
 
 // ---- suspended coroutines ---------------------------------------------------------------------
@@ -117,12 +117,12 @@ void resumption::take_scopes_along(const pool_core& to) {
     }
     worker* w = this_worker();
     activation* a = w->current.load(rlx);
-    if (a->locks != 0) { // the count and the mark are of the task that would end here
-        throw usage_error("pilfer: a lock of the library is held across a co_await that suspends");
+    if (a->locks / 2 != d->root->locks) { // the owner of the others is the task that would end here
+        throw usage_error("pilfer: a lock that was not taken by co_await is held across a co_await that "
+                          "suspends");
     }
     scope_node* const innermost = a->node.load(rlx);
     scope_node* const outermost = scope_node::as_free(d->parent);
-    m_scopes = scope_node::as_free(innermost) != outermost ? innermost : nullptr;
     for (auto* s = innermost; scope_node::as_free(s) != outermost; s = scope_node::strip(s)->parent()) {
         if (!scope_access::empty(*scope_access::of(s))) {
             throw usage_error("pilfer: a scope lives across a co_await that suspends, and has children that "
@@ -130,6 +130,10 @@ void resumption::take_scopes_along(const pool_core& to) {
         }
     }
     set_parent(d->parent);
+    m_root = d->root;
+    m_scopes = innermost != d->parent ? innermost : nullptr;
+    m_locks = a->locks;
+    a->locks = 0;
     if (scope_node::strip(innermost) != nullptr && (w->pool != &to || to.schedulers() > 1)) {
         share_scopes(*w->pool,
                      scope_node::as_free(innermost)); // scope.M4: another worker may resume it in them
@@ -140,10 +144,14 @@ void resumption::take_scopes_along(const pool_core& to) {
 }
 
 void resumption::bring_scopes() noexcept {
-    if (m_scopes == nullptr) {
+    if (m_scopes == nullptr && m_locks == 0) {
         return;
     }
     activation* a = this_activation();
+    a->locks = m_locks;
+    if (m_scopes == nullptr) {
+        return;
+    }
     for (auto* s = m_scopes; scope_node::as_free(s) != scope_node::as_free(parent());
          s = scope_node::strip(s)->parent()) {
         scope_access::hand_to(*scope_access::of(s), a);
@@ -174,7 +182,7 @@ void resumption::leave_if_stopped() const {
 
 suspension* resumption::drive_on() noexcept {
     bring_scopes();
-    return drive_task(*m_who, parent());
+    return drive_task(*m_who, parent(), m_root);
 }
 
 suspension* resumption::run_resumed(spark* self, worker* /*w*/) noexcept {
@@ -185,7 +193,8 @@ suspension* resumption::run_resumed(spark* self, worker* /*w*/) noexcept {
 
 bool stoppable_resumption::may_be_stopped_below() noexcept { return can_be_stopped_at(place()); }
 
-bool stoppable_resumption::listen(void (*take_out)(stoppable_resumption& self) noexcept) noexcept {
+bool stoppable_resumption::listen(void (*take_out)(stoppable_resumption& self) noexcept,
+                                  run_function resumed) noexcept {
     listener& l = *new (&m_listener) listener;
     l.where = &cancel_seat::of(this_worker()).stoppable;
     l.owner = this;
@@ -196,7 +205,7 @@ bool stoppable_resumption::listen(void (*take_out)(stoppable_resumption& self) n
         known.take_out(*known.owner);
     };
     m_listens = true;
-    run = &stoppable_resumption::run_listening;
+    run = resumed;
     PILFER_CHAOS_POINT(publish);
     l.where->add(l);
     PILFER_CHAOS_POINT(publish);
@@ -208,34 +217,54 @@ bool stoppable_resumption::is_stopped() noexcept {
     return w->deque.signal().has(signal_word<std_atom>::stop) && cancellation::stopped_at(w, place());
 }
 
-void stoppable_resumption::stay() noexcept {
+/// The listener is in the list of the worker on which the coroutine suspended, whatever worker resumes it.
+/// The canceller that took it out may still be in that list, with this frame in hand.
+void stoppable_resumption::listens_no_more() noexcept {
     if (m_listens) {
         m_listener.where->remove(m_listener);
     }
+}
+
+void stoppable_resumption::stay() noexcept {
+    listens_no_more();
     withdraw();
 }
 
-/// The listener is in the list of the worker on which the coroutine suspended, whatever worker resumes it.
-/// The canceller that took it out may still be in that list, with this frame in hand.
 suspension* stoppable_resumption::run_listening(spark* self, worker* /*w*/) noexcept {
     auto* r = static_cast<stoppable_resumption*>(static_cast<submission*>(self));
-    r->m_listener.where->remove(r->m_listener);
+    r->listens_no_more();
     return r->drive_on();
 }
 
 bool listed_resumption::suspend_in(waiters& l, waiters::entry& e) noexcept {
-    m_caller.tell = &listed_resumption::wait_is_over;
-    m_caller.owner = this;
-    m_waits_in = &l;
-    m_waits_as = &e;
-    if (may_be_stopped() && listen(&listed_resumption::take_out) && l.withdraw(e)) {
-        m_taken_out = true;
-    } else if (e.done.publish(reinterpret_cast<std::uintptr_t>(static_cast<callback_waiter*>(&m_caller)) |
-                              waiter_is_callback)) { // coroutine.C2'
+    waits_as(l, e);
+    if (!is_stopped_at_once(&stoppable_resumption::run_listening) && publish()) {
         return true;
     }
     stay();
     return false;
+}
+
+void listed_resumption::waits_as(waiters& l, waiters::entry& e) noexcept {
+    m_caller.tell = &listed_resumption::wait_is_over;
+    m_caller.owner = this;
+    m_waits_in = &l;
+    m_waits_as = &e;
+}
+
+bool listed_resumption::is_stopped_at_once(run_function resumed) noexcept {
+    if (may_be_stopped() && listen(&listed_resumption::take_out, resumed) &&
+        m_waits_in->withdraw(*m_waits_as)) {
+        m_taken_out = true; // otherwise it may be a canceller's
+        return true;
+    }
+    return false;
+}
+
+bool listed_resumption::publish() noexcept {
+    return m_waits_as->done.publish(
+        reinterpret_cast<std::uintptr_t>(static_cast<callback_waiter*>(&m_caller)) |
+        waiter_is_callback); // coroutine.C2'
 }
 
 void listed_resumption::wait_is_over(callback_waiter& self) noexcept {

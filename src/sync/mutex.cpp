@@ -7,7 +7,7 @@
 #include <new>
 #include <optional>
 
-#include <pilfer/detail/sync/owners.hpp>
+#include <pilfer/detail/sync/owner_wait.hpp>
 
 #include "context/stack_pool.hpp"
 #include "platform/object_names.hpp"
@@ -26,124 +26,127 @@ constexpr detail::wait_kind mutex_kind{"a mutex",
                                            static_cast<const mutex*>(s.object)->look(f);
                                        }};
 
-using owners = detail::owner_table<detail::std_atom, detail::futex_park>;
-constinit owners all;
+constinit detail::mutex_owners all;
 
-/// A wait in the table, with what a report calls the waiter.
-struct named_wait : owners::waiting {
-    const detail::context* stack = nullptr; // null: a thread outside, or one of a one-lock pool
-    std::uint64_t thread = 0;               // its number in the system, if there is no stack
+/// The text needs no memory of its own: it is short, and a waiter has a stack.
+struct cycle_text {
+    char bytes[1024];
+    std::size_t used = 0;
+    unsigned members = 0;
 
-    named_wait(const void* w, const owners::owner_word& o, const void* what) noexcept : waiting(w, o, what) {
-        const detail::worker* const at = detail::this_worker();
-        const detail::activation* const task = at != nullptr ? at->current.load(detail::rlx) : nullptr;
-        stack = task != nullptr ? task->ctx : nullptr;
-        thread = stack == nullptr ? os::thread_id() : 0;
+    /// The table is locked, so the waiter stays in its frame, and its stack, its pool and its name live.
+    void add(const detail::named_wait& w) noexcept {
+        put("%s", ++members == 1 ? "a cycle of tasks or threads that wait for each other's mutexes: " : "");
+        name(w);
+        put("%s waits for a mutex (", members == 1 ? "" : ", which");
+        name(w.object, "", ", ");
+        put("%p), held by ", w.object);
+    }
+    void name(const detail::named_wait& w) noexcept {
+        if (w.pool == nullptr) {
+            put("thread %llu", static_cast<unsigned long long>(w.thread));
+            return;
+        }
+        if (w.stack == nullptr) {
+            put("coroutine %p", w.coroutine);
+        } else {
+            put("context %u", detail::stack_pool::number_of(*w.stack));
+        }
+        put(" of pool %llu", static_cast<unsigned long long>(w.pool->listed.number));
+        if (const char* const called = w.stack != nullptr ? w.stack->name.load(detail::rlx) : nullptr) {
+            put(" \"%.64s\"", called);
+        }
+    }
+    /// The name of a mutex, if it has one, between two texts.
+    void name(const void* mutex, const char* before, const char* after) noexcept {
+        char called[65];
+        if (detail::object_names::copy(mutex, called, sizeof called)) {
+            put("%s\"%s\"%s", before, called, after);
+        }
+    }
+    [[gnu::format(printf, 2, 3)]] void put(const char* format, ...) noexcept {
+        std::va_list arguments;
+        va_start(arguments, format);
+        const int n = std::vsnprintf(bytes + used, sizeof bytes - used, format, arguments);
+        va_end(arguments);
+        used = std::min(used + static_cast<std::size_t>(std::max(n, 0)), sizeof bytes - 1);
+    }
+    /// `first`: the first member, which is the caller.
+    void say(const detail::named_wait& first) noexcept {
+        if (members == 1) {
+            used = 0;
+            put("a mutex");
+            name(first.object, " (", ")");
+            put(" is locked twice by the same task or thread");
+        } else {
+            name(first);
+        }
+        if constexpr (detail::checked_build) {
+            detail::check_failed(bytes);
+        }
+        std::fprintf(stderr, "pilfer: %s\n", bytes);
     }
 };
 
-#if defined(PILFER_TEST)
-/// Tasks that are explored or recorded may wait for ever, and the test says so.
-[[nodiscard]] bool reports_cycles() noexcept {
-    return detail::this_worker() == nullptr || detail::test_points.load(detail::rlx) == nullptr;
+/// Not inlined, to keep the text out of the frame that waits.
+PILFER_NOINLINE void name_cycle(detail::named_wait& w) noexcept {
+    cycle_text said;
+    const auto add = [&said](const detail::mutex_owners::waiting& member) noexcept {
+        said.add(static_cast<const detail::named_wait&>(member)); // the table has no others
+    };
+    if (all.names_cycle(w, add)) {
+        said.say(w);
+    }
 }
-#else
-[[nodiscard]] constexpr bool reports_cycles() noexcept { return true; }
-#endif
 
 } // namespace
 
+namespace detail {
+
+#if defined(PILFER_TEST)
+bool reports_cycles() noexcept { return this_worker() == nullptr || test_points.load(rlx) == nullptr; }
+#else
+bool reports_cycles() noexcept { return true; }
+#endif
+
+void begins_to_wait(named_wait& w) noexcept {
+    all.add(w);
+    if (w.wanted->load(rlx) != nullptr) {
+        name_cycle(w);
+    }
+}
+
+void waits_no_more(named_wait& w) noexcept { all.remove(w); }
+
+void forget_mutex_waits() noexcept { ::new (&all) mutex_owners; }
+
+} // namespace detail
+
 const void* mutex::outside() noexcept {
-    static thread_local const char thread = 0;
+    alignas(2) static thread_local const char thread = 0; // see is_coroutine_owner()
     return &thread;
 }
 
 /// A waiter for a mutex without a time limit, in its frame. A cycle may include several pools and threads.
 struct mutex::owner_wait {
-    using table = owners;
-
     explicit owner_wait(const mutex& m) noexcept : m_self(self(), m.m_owner, &m) {
-        all.add(m_self);
-        if (m.m_owner.load(detail::rlx) != nullptr) {
-            look();
+        const detail::worker* const at = detail::this_worker();
+        const detail::activation* const task = at != nullptr ? at->current.load(detail::rlx) : nullptr;
+        m_self.stack = task != nullptr ? task->ctx : nullptr;
+        if (m_self.stack != nullptr) {
+            m_self.pool = m_self.stack->pool;
+        } else {
+            m_self.thread = os::thread_id();
         }
+        detail::begins_to_wait(m_self);
     }
     owner_wait(const owner_wait&) = delete;
     owner_wait& operator=(const owner_wait&) = delete;
-    ~owner_wait() { all.remove(m_self); }
+    ~owner_wait() { detail::waits_no_more(m_self); }
 
 private:
-    /// Not inlined, to keep the text out of the frame that waits.
-    PILFER_NOINLINE void look() noexcept {
-        text said;
-        const auto add = [&said](const table::waiting& w) noexcept {
-            said.add(static_cast<const named_wait&>(w)); // the table has no others
-        };
-        if (all.names_cycle(m_self, add)) {
-            said.say(m_self);
-        }
-    }
-    /// The text needs no memory of its own: it is short, and a waiter has a stack.
-    struct text {
-        char bytes[1024];
-        std::size_t used = 0;
-        unsigned members = 0;
-
-        /// The table is locked, so the waiter stays in its frame, and its stack, its pool and its name live.
-        void add(const named_wait& w) noexcept {
-            put("%s",
-                ++members == 1 ? "a cycle of tasks or threads that wait for each other's mutexes: " : "");
-            name(w);
-            put("%s waits for a mutex (", members == 1 ? "" : ", which");
-            name(w.object, "", ", ");
-            put("%p), held by ", w.object);
-        }
-        void name(const named_wait& w) noexcept {
-            if (w.stack == nullptr) {
-                put("thread %llu", static_cast<unsigned long long>(w.thread));
-                return;
-            }
-            put("context %u of pool %llu", detail::stack_pool::number_of(*w.stack),
-                static_cast<unsigned long long>(w.stack->pool->listed.number));
-            if (const char* const called = w.stack->name.load(detail::rlx)) {
-                put(" \"%.64s\"", called);
-            }
-        }
-        /// The name of a mutex, if it has one, between two texts.
-        void name(const void* mutex, const char* before, const char* after) noexcept {
-            char called[65];
-            if (detail::object_names::copy(mutex, called, sizeof called)) {
-                put("%s\"%s\"%s", before, called, after);
-            }
-        }
-        [[gnu::format(printf, 2, 3)]] void put(const char* format, ...) noexcept {
-            std::va_list arguments;
-            va_start(arguments, format);
-            const int n = std::vsnprintf(bytes + used, sizeof bytes - used, format, arguments);
-            va_end(arguments);
-            used = std::min(used + static_cast<std::size_t>(std::max(n, 0)), sizeof bytes - 1);
-        }
-        /// `first`: the first member, which is the caller.
-        void say(const named_wait& first) noexcept {
-            if (members == 1) {
-                used = 0;
-                put("a mutex");
-                name(first.object, " (", ")");
-                put(" is locked twice by the same task or thread");
-            } else {
-                name(first);
-            }
-            if constexpr (detail::checked_build) {
-                detail::check_failed(bytes);
-            }
-            std::fprintf(stderr, "pilfer: %s\n", bytes);
-        }
-    };
-
-    named_wait m_self;
+    detail::named_wait m_self;
 };
-
-void detail::forget_mutex_waits() noexcept { ::new (&all) owners; }
 
 #if defined(PILFER_CHECKED)
 
@@ -184,7 +187,8 @@ void mutex::look(detail::wait_facts& f) const noexcept {
 #if defined(PILFER_TEST)
     const void* const owner = m_owner.load(detail::rlx);
     const detail::worker* const w = detail::this_worker();
-    if (w != nullptr && w->explores && owner != nullptr && owner != outside()) {
+    if (w != nullptr && w->explores && owner != nullptr && owner != outside() &&
+        !detail::is_coroutine_owner(owner)) {
         f.runner = static_cast<const detail::activation*>(owner)->ctx; // of an explored pool: it does not run
     }
 #endif
@@ -207,7 +211,7 @@ bool mutex::lock_slow(detail::instant until, detail::leaves when) noexcept {
         return true;
     }
     std::optional<owner_wait> known;
-    if (until == detail::never && when == detail::leaves::at_the_end && reports_cycles()) {
+    if (until == detail::never && when == detail::leaves::at_the_end && detail::reports_cycles()) {
         known.emplace(*this);
     }
     while (s == protocol::step::wait) {

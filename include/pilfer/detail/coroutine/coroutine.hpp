@@ -29,6 +29,7 @@ struct coroutine_root;
 struct coroutine_driver {
     /// The innermost scope of the task that drives. It encloses the scopes of all coroutines here.
     scope_node* parent;
+    coroutine_root* root;
     coroutine_frame* next = nullptr;
 };
 
@@ -37,6 +38,10 @@ struct coroutine_root : coroutine_frame {
     /// Called after the last coroutine has ended, last in a task, which this call ends. Returns the
     /// suspension to resume, as a spark does.
     [[nodiscard]] virtual suspension* over(worker* w) noexcept = 0;
+
+    /// The number of locks that the coroutines before it hold by co_await. While they run, these locks are in
+    /// activation::locks, too.
+    unsigned locks = 0;
 
 protected:
     coroutine_root() = default;
@@ -61,17 +66,19 @@ protected:
 #endif
         f->handle.resume();
     }
+    detail::ensure([ended] { return ended == nullptr || ended->locks == 0; },
+                   "a coroutine ended that holds a lock of the library");
     detail::ensure([&d] { return detail::this_activation()->node.load(rlx) == d.parent; },
                    "a scope lived across a wait of a coroutine that is no task of this library");
     return ended;
 }
-/// drive() from within the scopes of the calling task.
+/// drive() from within the scopes of the calling task. A root follows `first`.
 [[nodiscard]] inline coroutine_root* drive(coroutine_frame& first) noexcept {
-    coroutine_driver d{detail::this_activation()->node.load(rlx)};
+    coroutine_driver d{detail::this_activation()->node.load(rlx), static_cast<coroutine_root*>(first.then)};
     return detail::drive(first, d);
 }
 
-/// drive() as a task of its own, which the call ends.
+/// drive() as a task of its own, which the call ends. A root follows `first`.
 [[nodiscard]] PILFER_API suspension* drive_as_task(coroutine_frame& first) noexcept;
 
 /// The entry of a suspended coroutine among the tasks of its pool, in the coroutine's frame.
@@ -94,7 +101,8 @@ public:
     /// resumed in the pool of the caller; outside of pools, in the common pool.
     ///
     /// Throws pool_closed, and what making the common pool throws, outside of pools only. Throws usage_error
-    /// if a scope that has children would live across the wait, or if a lock is held.
+    /// if a scope that has children would live across the wait, or if a lock is held that is not the
+    /// coroutine's.
     void begin();
     /// After begin(), before another thread can call go_on(): the object of the wait, for reports.
     void park(const parked_kind& why, const void* object) noexcept;
@@ -114,10 +122,12 @@ public:
     }
 
 protected:
-    /// Moves the coroutine's scopes into the frame, on the worker that is about to suspend it. Throws as
-    /// begin().
+    /// Moves the coroutine's scopes and locks into the frame, on the worker that is about to suspend it.
+    /// Throws as begin().
     void take_scopes_along(const pool_core& to);
     void bring_scopes() noexcept;
+    /// Undoes park(), unless another thread did.
+    void unpark() noexcept;
     /// Resumes the coroutine in the current task, and ends that task. Returns the suspension to
     /// resume.
     [[nodiscard]] suspension* drive_on() noexcept;
@@ -125,21 +135,25 @@ protected:
     void queue() noexcept;
     /// The innermost scope of the suspended coroutine. Null: in no scope, or the scope is unknown.
     [[nodiscard]] scope_node* place() noexcept { return m_scopes != nullptr ? m_scopes : parent(); }
+    // After begin().
+    [[nodiscard]] coroutine_root* root() const noexcept { return m_root; }
+    [[nodiscard]] pool_core& pool() const noexcept { return *m_pool; }
+    [[nodiscard]] const void* frame() const noexcept { return m_who->handle.address(); }
 
 private:
     static suspension* run_resumed(spark* self, worker* w) noexcept;
-
-    void unpark() noexcept;
 
     coroutine_frame m_stand_in;
     coroutine_frame* m_who = nullptr;
     parked m_parked;
     parked_list* m_list = nullptr; // null: in no list
     pool_core* m_pool = nullptr;
-    scope_node* m_scopes = nullptr; // innermost scope that lives across this wait
-    bool m_of_worker = false;       // begun as a task of a worker, else as a submission
+    coroutine_root* m_root = nullptr; // null: of another library
+    scope_node* m_scopes = nullptr; // the place of the coroutine, if it has scopes or a lock across this wait
+    unsigned m_locks = 0;           // activation::locks
 
 protected:
+    bool m_of_worker = false; // begun as a task of a worker, else as a submission
     // For resumptions whose wait a cancellation ends.
     bool m_listens = false;   // the listener is in a worker's list
     bool m_taken_out = false; // by a cancellation: written by the thread that took it out
@@ -165,12 +179,15 @@ protected:
     }
     /// Called when the coroutine may already be resumed. From here on a cancellation calls take_out(), under
     /// the lock of a list that this leaves before the coroutine runs. True: the coroutine is already
-    /// cancelled (cancel.C2), and the caller takes it out itself.
-    [[nodiscard]] bool listen(void (*take_out)(stoppable_resumption& self) noexcept) noexcept;
+    /// cancelled (cancel.C2), and the caller takes it out itself. `resumed` calls listens_no_more().
+    [[nodiscard]] bool listen(void (*take_out)(stoppable_resumption& self) noexcept,
+                              run_function resumed = &stoppable_resumption::run_listening) noexcept;
+    void listens_no_more() noexcept;
     /// True if the coroutine is cancelled at this moment.
     [[nodiscard]] bool is_stopped() noexcept;
     /// Used instead of withdraw().
     void stay() noexcept;
+    static suspension* run_listening(spark* self, worker* w) noexcept;
 
 private:
     struct listener : list::waiter {
@@ -179,7 +196,6 @@ private:
         void (*take_out)(stoppable_resumption& self) noexcept;
     };
     [[nodiscard]] bool may_be_stopped_below() noexcept;
-    static suspension* run_listening(spark* self, worker* w) noexcept;
 
     union {
         listener m_listener; // while m_listens
@@ -190,9 +206,16 @@ private:
 class PILFER_API listed_resumption : public stoppable_resumption {
 protected:
     ~listed_resumption() = default;
-    /// `e` of this object is in `l`, as `told`. True: the coroutine is suspended, and the caller touches
-    /// nothing of this. False: the coroutine is resumed at once.
+    /// `e` of this object is in `l`. True: the coroutine is suspended, and the caller touches nothing of
+    /// this. False: the coroutine is resumed at once.
     [[nodiscard]] bool suspend_in(waiters& l, waiters::entry& e) noexcept;
+
+    // The parts of suspend_in().
+    void waits_as(waiters& l, waiters::entry& e) noexcept;
+    /// True if a cancellation has taken the entry out already. The caller resumes the coroutine.
+    [[nodiscard]] bool is_stopped_at_once(run_function resumed) noexcept;
+    /// False: the entry was taken out or called.
+    [[nodiscard]] bool publish() noexcept;
 
 private:
     struct caller : callback_waiter {
@@ -201,7 +224,7 @@ private:
     static void wait_is_over(callback_waiter& self) noexcept;
     static void take_out(stoppable_resumption& self) noexcept;
 
-    caller m_caller; // these from suspend_in() on
+    caller m_caller; // these from waits_as() on
     waiters* m_waits_in;
     waiters::entry* m_waits_as;
 };
