@@ -7,11 +7,11 @@
 #include <utility>
 
 #include <pilfer/channel.hpp>
+#include <pilfer/co_lock.hpp>
 #include <pilfer/detail/coroutine/awaiters.hpp>
 #include <pilfer/error.hpp>
 #include <pilfer/event.hpp>
 #include <pilfer/future.hpp>
-#include <pilfer/mutex.hpp>
 #include <pilfer/timer.hpp>
 
 namespace pilfer {
@@ -126,72 +126,6 @@ template <class T>
 [[nodiscard]] inline detail::event_awaiter operator co_await(event& e) noexcept {
     return detail::event_awaiter(e);
 }
-
-// ---- locks ------------------------------------------------------------------------------------
-
-/// The lock of a coroutine, given by co_await scoped_lock(m). Unlocks as it ends.
-///
-/// It belongs to the coroutine that took it, and to those that await this one: they may hold it across a
-/// co_await and unlock on any thread. It ends before the last of them does; the checked build aborts
-/// otherwise. Not for std::unique_lock or for another coroutine.
-template <class Mutex>
-class [[nodiscard]] coroutine_lock {
-public:
-    /// Owns nothing.
-    coroutine_lock() noexcept = default;
-    /// Takes the lock of `other`, which owns nothing afterwards.
-    coroutine_lock(coroutine_lock&& other) noexcept
-        : m_mutex(std::exchange(other.m_mutex, nullptr)), m_root(other.m_root) {}
-    /// Unlocks, and takes the lock of `other`.
-    coroutine_lock& operator=(coroutine_lock&& other) noexcept {
-        coroutine_lock moved(std::move(other));
-        std::swap(m_mutex, moved.m_mutex);
-        std::swap(m_root, moved.m_root);
-        return *this;
-    }
-    ~coroutine_lock() { unlock(); }
-
-    /// True if it has a lock.
-    [[nodiscard]] bool owns_lock() const noexcept { return m_mutex != nullptr; }
-    /// Unlocks before its end; does nothing if it owns nothing.
-    void unlock() noexcept {
-        if (Mutex* const m = std::exchange(m_mutex, nullptr)) {
-            detail::coroutine_locks::unlock(*m, m_root);
-        }
-    }
-
-    /// For the library.
-    coroutine_lock(Mutex& m, detail::coroutine_root* root) noexcept : m_mutex(&m), m_root(root) {}
-
-private:
-    Mutex* m_mutex = nullptr;
-    detail::coroutine_root* m_root = nullptr;
-};
-
-/// The awaitable of scoped_lock(); may be awaited again.
-class [[nodiscard]] mutex_lock {
-public:
-    /// Marks awaitables of this library.
-    using pilfer_awaitable = void;
-    /// For the library.
-    explicit mutex_lock(mutex& m) noexcept : m_mutex(m) {}
-    /// The awaiter of a coroutine.
-    [[nodiscard]] detail::mutex_awaiter<coroutine_lock<mutex>> operator co_await() const noexcept {
-        return detail::mutex_awaiter<coroutine_lock<mutex>>(m_mutex);
-    }
-
-private:
-    mutex& m_mutex;
-};
-
-/// auto guard = co_await scoped_lock(m): locks, and gives a coroutine_lock. Waits without a stack, in turn
-/// with tasks and threads.
-///
-/// A coroutine that is cancelled while it waits leaves by `stopped`, without the mutex. While it holds the
-/// lock no cancellation reaches it, as with tasks; the wait after the unlock throws. Throws usage_error if it
-/// has to wait and holds a lock that was not taken by co_await; outside of all pools also what
-/// pool::common() throws. Allocates nothing. Cost without contention: a lock() and one more resumption point.
-[[nodiscard]] inline mutex_lock scoped_lock(mutex& m) noexcept { return mutex_lock(m); }
 
 } // namespace v0
 } // namespace pilfer

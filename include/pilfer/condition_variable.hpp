@@ -10,6 +10,9 @@
 
 namespace pilfer {
 inline namespace v0 {
+namespace detail {
+class condition_resumption;
+} // namespace detail
 
 /// The way in which a wait with a time limit has ended.
 enum class cv_status {
@@ -17,7 +20,8 @@ enum class cv_status {
     timeout,    ///< the time was over first
 };
 
-/// std::condition_variable_any for tasks and threads: takes any lock with lock() and unlock().
+/// std::condition_variable_any for tasks and threads: takes any lock with lock() and unlock(). Coroutines use
+/// wait(), in <pilfer/co_lock.hpp>.
 ///
 /// A task that waits suspends, any other thread blocks. There are no wake-ups without a notification or the
 /// end of the time, but the condition may be false again by then: use the forms with a predicate.
@@ -73,6 +77,7 @@ public:
     }
 
 private:
+    friend class detail::condition_resumption;
     using entry = detail::waiters::entry;
 
     template <class Lock, class Predicate>

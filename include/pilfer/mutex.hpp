@@ -28,7 +28,7 @@ struct coroutine_locks;
 ///
 /// A newcomer may take a free mutex ahead of a waiter, at most 64 times; then the waiter is given it. A cycle
 /// of tasks or threads that wait for each other's mutexes without a time limit is reported on standard error.
-/// Coroutines lock by co_await scoped_lock(m), in <pilfer/co_await.hpp>.
+/// Coroutines lock by co_await scoped_lock(m), in <pilfer/co_lock.hpp>.
 /// A task or thread that locks twice is reported, too. The checked build aborts there, and for wrong unlocks.
 ///
 /// Throws nothing, except that lock_cancellable() throws `stopped`; allocates nothing. Cost without

@@ -13,6 +13,7 @@ namespace pilfer {
 inline namespace v0 {
 
 /// std::counting_semaphore for tasks and threads. A task that waits suspends, any other thread blocks.
+/// Coroutines use acquire(), in <pilfer/co_lock.hpp>.
 ///
 /// Waiters are served in the order in which they came, and no newcomer takes what was released for them. A
 /// task that is cancelled while it waits leaves by `stopped` and takes nothing. The semaphore must outlive
@@ -53,6 +54,7 @@ public:
     }
 
 private:
+    friend struct detail::semaphore_access;
     detail::semaphore_core m_core;
 };
 

@@ -8,6 +8,10 @@
 
 namespace pilfer {
 inline namespace v0 {
+namespace detail {
+class shared_mutex_resumption;
+struct coroutine_locks;
+} // namespace detail
 
 /// A readers-writer lock for tasks and threads; std::unique_lock and std::shared_lock take it.
 ///
@@ -23,7 +27,7 @@ public:
     shared_mutex& operator=(const shared_mutex&) = delete;
     ~shared_mutex();
 
-    /// Locks alone.
+    /// Locks alone. Coroutines use scoped_lock() and scoped_lock_shared(), in <pilfer/co_lock.hpp>.
     void lock() noexcept { (void)lock_within(detail::never); }
     /// As lock(), but a task that is cancelled while it waits leaves by `stopped`, without the lock.
     void lock_cancellable();
@@ -61,7 +65,12 @@ public:
     /// Ends lock_shared().
     void unlock_shared() noexcept;
 
+    /// For the library: the calling task holds a lock, in either way, that was taken on its behalf.
+    void adopt() noexcept;
+
 private:
+    friend class detail::shared_mutex_resumption;
+    friend struct detail::coroutine_locks;
     using entry = detail::waiters::entry;
 
     [[nodiscard]] bool lock_within(detail::instant until) noexcept;
@@ -71,7 +80,15 @@ private:
     [[nodiscard]] bool try_share_within(detail::instant until,
                                         detail::leaves when = detail::leaves::at_the_end) noexcept;
     [[nodiscard]] bool enter_and_wait(std::uintptr_t as, detail::instant until, detail::leaves when) noexcept;
+    // Without gives_lock().
+    void release() noexcept;
+    void release_shared() noexcept;
+    void leaves_queue(std::uintptr_t as) noexcept;
     [[nodiscard]] entry* grant() noexcept;
+
+    // In entry::wants.
+    static constexpr std::uintptr_t writes = 0;
+    static constexpr std::uintptr_t reads = 1;
 
     detail::waiters m_waiting;
     // Under the list's lock.

@@ -115,20 +115,10 @@ void resumption::take_scopes_along(const pool_core& to) {
     if (d == nullptr) {
         return; // of another library: it is unknown where its own scopes begin
     }
+    check_held();
     worker* w = this_worker();
     activation* a = w->current.load(rlx);
-    if (a->locks / 2 != d->root->locks) { // the owner of the others is the task that would end here
-        throw usage_error("pilfer: a lock that was not taken by co_await is held across a co_await that "
-                          "suspends");
-    }
     scope_node* const innermost = a->node.load(rlx);
-    scope_node* const outermost = scope_node::as_free(d->parent);
-    for (auto* s = innermost; scope_node::as_free(s) != outermost; s = scope_node::strip(s)->parent()) {
-        if (!scope_access::empty(*scope_access::of(s))) {
-            throw usage_error("pilfer: a scope lives across a co_await that suspends, and has children that "
-                              "no sync() has awaited");
-        }
-    }
     set_parent(d->parent);
     m_root = d->root;
     m_scopes = innermost != d->parent ? innermost : nullptr;
@@ -140,6 +130,27 @@ void resumption::take_scopes_along(const pool_core& to) {
     }
     if (m_scopes != nullptr) {
         a->node.store(d->parent, rlx); // the rest of this task is in none of them
+    }
+}
+
+void resumption::check_held(unsigned other_locks) const {
+    const coroutine_driver* d = m_who->driver;
+    if (d == nullptr) {
+        return;
+    }
+    activation* a = this_activation();
+    if (a->locks / 2 !=
+        d->root->locks + other_locks) { // the owner of the others is the task that would end here
+        throw usage_error("pilfer: a lock that was not taken by co_await is held across a co_await that "
+                          "suspends");
+    }
+    scope_node* const innermost = a->node.load(rlx);
+    scope_node* const outermost = scope_node::as_free(d->parent);
+    for (auto* s = innermost; scope_node::as_free(s) != outermost; s = scope_node::strip(s)->parent()) {
+        if (!scope_access::empty(*scope_access::of(s))) {
+            throw usage_error("pilfer: a scope lives across a co_await that suspends, and has children that "
+                              "no sync() has awaited");
+        }
     }
 }
 
@@ -222,6 +233,7 @@ bool stoppable_resumption::is_stopped() noexcept {
 void stoppable_resumption::listens_no_more() noexcept {
     if (m_listens) {
         m_listener.where->remove(m_listener);
+        m_listens = false;
     }
 }
 

@@ -1,5 +1,5 @@
-// Coroutines that wait for locks. Argument: README.md.
-#include <pilfer/detail/coroutine/mutex_resumption.hpp>
+// Coroutines that wait for locks, permits and conditions. Argument: README.md.
+#include <pilfer/detail/coroutine/lock_resumptions.hpp>
 
 #include <new>
 
@@ -12,6 +12,10 @@ namespace {
 constexpr parked_kind parked_for_mutex{
     "a mutex", [](const void* object, wait_facts& f) noexcept { static_cast<const mutex*>(object)->look(f); },
     true};
+constexpr parked_kind parked_for_itself{"a shared mutex, for itself", nullptr, true};
+constexpr parked_kind parked_with_others{"a shared mutex, with others", nullptr, true};
+constexpr parked_kind parked_for_permit{"a semaphore", nullptr, true};
+constexpr parked_kind parked_for_condition{"a condition variable", nullptr, true};
 
 } // namespace
 
@@ -83,6 +87,108 @@ void mutex_resumption::leaves_table() noexcept {
         waits_no_more(m_named);
         m_is_named = false;
     }
+}
+
+bool mutex_resumption::lock_again(mutex& m) noexcept {
+    run = &mutex_resumption::run_called;
+    m_mutex = &m;
+    if (m.m_core.enter(m_entry) == protocol::step::owned) {
+        return false;
+    }
+    waits_as(m.m_core.waiting(), m_entry);
+    name_cycles();
+    if (suspend()) {
+        return true;
+    }
+    leaves_table();
+    return false;
+}
+
+// ---- shared mutexes and semaphores ------------------------------------------------------------
+
+bool shared_mutex_resumption::wait_for(shared_mutex& m, bool shared) {
+    begin();
+    park(shared ? parked_with_others : parked_for_itself, &m);
+    m.m_waiting.lock();
+    const bool free = !m.m_writer && (shared ? m.m_waiting.empty() : m.m_readers == 0);
+    if (!free) {
+        m_entry.wants = shared ? shared_mutex::reads : shared_mutex::writes;
+        m.m_waiting.add(m_entry);
+    } else if (shared) {
+        ++m.m_readers;
+    } else {
+        m.m_writer = true;
+    }
+    m.m_waiting.unlock();
+    if (!free) {
+        return suspend_in(m.m_waiting, m_entry);
+    }
+    withdraw();
+    return false;
+}
+
+void shared_mutex_resumption::leave_if_taken_out(shared_mutex& m) const {
+    if (m_taken_out) {
+        m.leaves_queue(m_entry.wants);
+        throw stopped();
+    }
+}
+
+bool semaphore_resumption::wait_for(semaphore_core& s) {
+    begin();
+    park(parked_for_permit, &s);
+    s.m_waiting.lock();
+    const bool has = s.m_count > 0;
+    if (has) {
+        --s.m_count;
+    } else {
+        s.m_waiting.add(m_entry);
+    }
+    s.m_waiting.unlock();
+    if (!has) {
+        return suspend_in(s.m_waiting, m_entry);
+    }
+    withdraw();
+    return false;
+}
+
+// ---- conditions -------------------------------------------------------------------------------
+
+bool condition_resumption::wait_for(condition_variable& c, mutex& m, coroutine_root* of) {
+    check_held(); // begin() throws only for a coroutine of another library from here on
+    if (of == nullptr) {
+        begin();
+    }
+    m_again = &m;
+    c.enter(m_place); // a notification under the lock finds it
+    coroutine_locks::release(m, of);
+    coroutine_locks::gives(of);
+    if (of != nullptr) {
+        begin(); // without the lock, which would keep a cancellation off
+    }
+    waits_as(c.m_waiting, m_place);
+    if (!is_stopped_at_once(&condition_resumption::run_notified)) {
+        run = &condition_resumption::run_notified;
+        park(parked_for_condition, &c);
+        if (publish()) {
+            return true;
+        }
+        unpark();
+    }
+    listens_no_more();
+    if (lock_again(m)) {
+        return true;
+    }
+    withdraw();
+    return false;
+}
+
+/// Notified or taken out. In both cases the coroutine needs the mutex.
+suspension* condition_resumption::run_notified(spark* self, worker* /*w*/) noexcept {
+    auto* r = static_cast<condition_resumption*>(static_cast<submission*>(self));
+    r->m_of_worker = true;
+    r->listens_no_more();
+    return r->lock_again(*r->m_again) ? nullptr : r->drive_on();
 }
 
 } // namespace detail

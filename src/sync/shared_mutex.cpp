@@ -13,14 +13,10 @@ namespace {
 constexpr detail::wait_kind write_kind{"a shared mutex, for itself", &detail::nothing_known};
 constexpr detail::wait_kind read_kind{"a shared mutex, with others", &detail::nothing_known};
 
-// In entry::wants.
 /// The name of a shared lock among those that a task holds.
 [[nodiscard]] [[maybe_unused]] const void* as_reader(const shared_mutex* m) noexcept {
     return reinterpret_cast<const char*>(m) + 1;
 }
-
-constexpr std::uintptr_t writes = 0;
-constexpr std::uintptr_t reads = 1;
 
 } // namespace
 
@@ -30,6 +26,18 @@ shared_mutex::~shared_mutex() {
 }
 
 void shared_mutex::unlock() noexcept {
+    release();
+    detail::gives_lock(detail::running_task()); // last: see mutex::unlock()
+}
+
+void shared_mutex::unlock_shared() noexcept {
+    release_shared();
+    detail::gives_lock(detail::running_task());
+}
+
+void shared_mutex::adopt() noexcept { detail::takes_lock(detail::running_task()); }
+
+void shared_mutex::release() noexcept {
     PILFER_TEST_POINT("unlocks a shared mutex", this);
     detail::race::unlocks(this);
     m_waiting.lock();
@@ -38,10 +46,9 @@ void shared_mutex::unlock() noexcept {
     entry* const chain = grant();
     m_waiting.unlock();
     detail::go_on_all(chain);
-    detail::gives_lock(detail::running_task()); // last: see mutex::unlock()
 }
 
-void shared_mutex::unlock_shared() noexcept {
+void shared_mutex::release_shared() noexcept {
     PILFER_TEST_POINT("unlocks a shared mutex that others share", this);
     detail::race::unlocks(as_reader(this));
     m_waiting.lock();
@@ -50,7 +57,6 @@ void shared_mutex::unlock_shared() noexcept {
     entry* const chain = grant();
     m_waiting.unlock();
     detail::go_on_all(chain);
-    detail::gives_lock(detail::running_task());
 }
 
 /// Under the lock: gives it to the first waiters of the queue that can have it, and returns them as a chain.
@@ -152,14 +158,18 @@ bool shared_mutex::enter_and_wait(std::uintptr_t as, detail::instant until, deta
     if (self.end == detail::waiters::fate::notified) {
         return true;
     }
+    leaves_queue(as);
+    return false;
+}
+
+/// After a waiter has given up: readers after a writer may have waited only for it.
+void shared_mutex::leaves_queue(std::uintptr_t as) noexcept {
     if (as == writes) {
-        // The readers after this writer waited only for it.
         m_waiting.lock();
         entry* const chain = grant();
         m_waiting.unlock();
         detail::go_on_all(chain);
     }
-    return false;
 }
 
 } // namespace v0

@@ -4,7 +4,6 @@
 #include <concepts>
 #include <coroutine>
 #include <memory>
-#include <new>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -13,7 +12,6 @@
 #include <pilfer/detail/coroutine/channel_resumption.hpp>
 #include <pilfer/detail/coroutine/coroutine.hpp>
 #include <pilfer/detail/coroutine/event_resumption.hpp>
-#include <pilfer/detail/coroutine/mutex_resumption.hpp>
 #include <pilfer/detail/wait/wait.hpp>
 #include <pilfer/event.hpp>
 #include <pilfer/future.hpp>
@@ -153,41 +151,6 @@ public:
 
 private:
     channel<T>& m_channel;
-};
-
-/// The awaiter of a mutex. `Guard` is made from the mutex and the root.
-template <class Guard>
-class mutex_awaiter {
-public:
-    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): the wait is made on demand
-    explicit mutex_awaiter(mutex& m) noexcept : m_mutex(m) {}
-    [[nodiscard]] bool await_ready() const noexcept { return false; }
-    template <class Promise>
-    [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> h) {
-        m_root = coroutine_locks::root_of(h);
-        if (coroutine_locks::try_lock(m_mutex)) [[likely]] {
-            return false;
-        }
-        m_waits = true;
-        auto* const wait = new (&m_wait) mutex_resumption;
-        wait->is_of(h);
-        return wait->wait_for(m_mutex);
-    }
-    [[nodiscard]] Guard await_resume() {
-        if (m_waits) {
-            m_wait.leave_if_taken_out();
-        }
-        coroutine_locks::took(m_mutex, m_root);
-        return Guard(m_mutex, m_root);
-    }
-
-private:
-    mutex& m_mutex;
-    coroutine_root* m_root = nullptr;
-    bool m_waits = false;
-    union {
-        mutex_resumption m_wait; // while m_waits
-    };
 };
 
 } // namespace detail

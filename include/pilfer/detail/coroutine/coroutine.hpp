@@ -126,6 +126,9 @@ protected:
     /// Throws as begin().
     void take_scopes_along(const pool_core& to);
     void bring_scopes() noexcept;
+    /// After is_of(): throws as begin() if the running coroutine may not suspend. `other_locks`: the number
+    /// of locks that it will have released by then.
+    void check_held(unsigned other_locks = 0) const;
     /// Undoes park(), unless another thread did.
     void unpark() noexcept;
     /// Resumes the coroutine in the current task, and ends that task. Returns the suspension to

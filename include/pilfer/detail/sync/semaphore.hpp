@@ -9,6 +9,9 @@ namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
+class semaphore_resumption;
+struct semaphore_access;
+
 /// The state of a semaphore, independent of its bound. `max` is for the checked build.
 class PILFER_API semaphore_core {
 public:
@@ -22,6 +25,7 @@ public:
     [[nodiscard]] bool acquire(instant until);
 
 private:
+    friend class semaphore_resumption;
     waiters m_waiting;
     std::ptrdiff_t m_count; // under the list's lock; if it is above 0 the list is empty
 };

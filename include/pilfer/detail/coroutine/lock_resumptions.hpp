@@ -1,11 +1,14 @@
-// A coroutine that waits for a mutex, and the locks of coroutines. Argument: src/coroutine/README.md.
+// Coroutines that wait for locks, and the locks of coroutines. Argument: src/coroutine/README.md.
 #pragma once
 
+#include <pilfer/condition_variable.hpp>
 #include <pilfer/detail/base/checked.hpp>
 #include <pilfer/detail/cancel/points.hpp>
 #include <pilfer/detail/coroutine/coroutine.hpp>
 #include <pilfer/detail/sync/owner_wait.hpp>
 #include <pilfer/mutex.hpp>
+#include <pilfer/semaphore.hpp>
+#include <pilfer/shared_mutex.hpp>
 
 namespace pilfer {
 inline namespace v0 {
@@ -51,10 +54,8 @@ struct coroutine_locks {
             m.unlock_slow();
         }
     }
-    static void unlock(mutex& m, coroutine_root* root) noexcept {
-        release(m, root);
-        gives(root);
-    }
+    static void release(shared_mutex& m, coroutine_root* /*root*/) noexcept { m.release(); }
+    static void release_shared(shared_mutex& m) noexcept { m.release_shared(); }
 };
 
 /// A wait for a mutex: an entry of its list, as a task or a thread has one.
@@ -64,6 +65,10 @@ public:
     /// True: the coroutine is suspended, and the caller touches nothing of this. False: it has the mutex, or
     /// was taken out.
     [[nodiscard]] bool wait_for(mutex& m);
+
+protected:
+    /// For a coroutine that has begun to wait, and whose wait no cancellation ends. True: it is suspended.
+    [[nodiscard]] bool lock_again(mutex& m) noexcept;
 
 private:
     using protocol = mutex_protocol<std_atom, futex_park>;
@@ -80,6 +85,54 @@ private:
     union {
         named_wait m_named; // while m_is_named
     };
+};
+
+/// A wait for a shared mutex.
+class PILFER_API shared_mutex_resumption : public listed_resumption {
+public:
+    [[nodiscard]] static bool try_lock(shared_mutex& m, bool shared) noexcept {
+        return shared ? m.try_share_within(0) : m.try_lock_within(0);
+    }
+    /// As mutex_resumption::wait_for().
+    [[nodiscard]] bool wait_for(shared_mutex& m, bool shared);
+    /// After the wait.
+    void leave_if_taken_out(shared_mutex& m) const;
+
+private:
+    waiters::entry m_entry;
+};
+
+struct semaphore_access {
+    template <std::ptrdiff_t LeastMax>
+    [[nodiscard]] static semaphore_core& core(counting_semaphore<LeastMax>& s) noexcept {
+        return s.m_core;
+    }
+};
+
+/// A wait for a permit.
+class PILFER_API semaphore_resumption : public listed_resumption {
+public:
+    /// True: the coroutine is suspended, and the caller touches nothing of this. False: it has a permit, or
+    /// was taken out.
+    [[nodiscard]] bool wait_for(semaphore_core& s);
+
+private:
+    waiters::entry m_entry;
+};
+
+/// A wait for a condition, and then for the mutex.
+class PILFER_API condition_resumption : public mutex_resumption {
+public:
+    /// `m` is locked by the coroutine. Afterwards the coroutine has it again, also if it was taken out. True:
+    /// the coroutine is suspended, and the caller touches nothing of this. Throws before anything has
+    /// happened.
+    [[nodiscard]] bool wait_for(condition_variable& c, mutex& m, coroutine_root* of);
+
+private:
+    static suspension* run_notified(spark* self, worker* w) noexcept;
+
+    mutex* m_again = nullptr;
+    waiters::entry m_place;
 };
 
 } // namespace detail
