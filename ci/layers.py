@@ -54,7 +54,7 @@ PUBLIC = {
     "io": "io on",
     "observe": "metrics",
     "coroutine": "co_await co_lock scheduler task",
-    "objects": "monitor synchronized worker_local",
+    "objects": "co_call monitor synchronized worker_local",
     "sort": "algorithm/merge sort",
     "algorithm": "algorithm",
     "pipeline": "pipeline",

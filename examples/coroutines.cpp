@@ -74,6 +74,43 @@ pilfer::task<> serve(pilfer::channel<int>& requests, int& sum, bool& left) {
     }
 }
 
+struct account {
+    pilfer::mutex mutex;
+    pilfer::condition_variable paid_in;
+    long balance = 0;
+};
+
+// The lock stays held while the coroutine waits, and ends on whatever thread it goes on.
+pilfer::task<> pay_in(account& a, long amount) {
+    const auto guard = co_await pilfer::scoped_lock(a.mutex);
+    const long before = a.balance;
+    co_await pilfer::resume_after(10us);
+    a.balance = before + amount; // no other payment has come between
+    a.paid_in.notify_all();
+}
+
+pilfer::task<long> take_out(account& a, long amount) {
+    auto guard = co_await pilfer::scoped_lock(a.mutex);
+    while (a.balance < amount) {
+        co_await pilfer::wait(a.paid_in, guard);
+    }
+    co_return a.balance -= amount;
+}
+
+// Objects that are reached by calls: the second one waits until there is something to take.
+pilfer::task<> store(pilfer::monitor<std::vector<int>>& shelf, int n) {
+    co_await pilfer::call(shelf, [n](std::vector<int>& v) { v.push_back(n); });
+}
+pilfer::task<int> fetch(pilfer::monitor<std::vector<int>>& shelf) {
+    co_return co_await pilfer::call_when(
+        shelf, [](const std::vector<int>& v) { return !v.empty(); },
+        [](std::vector<int>& v) {
+            const int last = v.back();
+            v.pop_back();
+            return last;
+        });
+}
+
 } // namespace
 
 int main() {
@@ -97,6 +134,18 @@ int main() {
     pilfer::channel<int> numbers(4);
     pool.submit(count_to(numbers, 100));
     std::printf("received: %d\n", pool.run(add_up(numbers)));
+
+    // Locks and objects.
+    account shared;
+    const auto left_over = pool.async(take_out(shared, 100));
+    for (int i = 0; i < 10; ++i) {
+        pool.submit(pay_in(shared, 10));
+    }
+    std::printf("balance: %ld\n", left_over.get());
+    pilfer::monitor<std::vector<int>> shelf;
+    const auto fetched = pool.async(fetch(shelf));
+    pool.run(store(shelf, 17));
+    std::printf("fetched: %d\n", fetched.get());
 
     // A scope that is cancelled takes the coroutines that its tasks run out of their waits.
     int sum = 0;

@@ -59,4 +59,41 @@ void function_async(benchmark::State& state) {
 }
 BENCHMARK(function_async)->MeasureProcessCPUTime()->UseRealTime();
 
+// Locks and unlocks a free mutex. The second case does so by lock(), in a coroutine as well.
+void coroutine_lock(benchmark::State& state) {
+    pilfer::mutex m;
+    measure(state, [&m](pilfer::pool&) { return pilfer::scoped_lock(m); });
+}
+BENCHMARK(coroutine_lock)->MeasureProcessCPUTime()->UseRealTime();
+
+void function_lock(benchmark::State& state) {
+    pilfer::pool pool(one_worker());
+    pool.run([](benchmark::State& s) -> pilfer::task<> {
+        pilfer::mutex m;
+        for (auto _ : s) {
+            m.lock();
+            m.unlock();
+        }
+        co_return;
+    }(state));
+}
+BENCHMARK(function_lock)->MeasureProcessCPUTime()->UseRealTime();
+
+// Another coroutine waits, and is resumed with the lock. Contains an async and two suspensions.
+void coroutine_lock_passed(benchmark::State& state) {
+    pilfer::pool pool(one_worker());
+    pool.run([](benchmark::State& s, pilfer::pool& p) -> pilfer::task<> {
+        pilfer::mutex m;
+        for (auto _ : s) {
+            auto guard = co_await pilfer::scoped_lock(m);
+            const auto other = p.async(
+                [](pilfer::mutex& mutex) -> pilfer::task<> { (void)co_await pilfer::scoped_lock(mutex); }(m));
+            co_await p.schedule(); // the other one waits
+            guard.unlock();
+            co_await other;
+        }
+    }(state, pool));
+}
+BENCHMARK(coroutine_lock_passed)->MeasureProcessCPUTime()->UseRealTime();
+
 } // namespace

@@ -19,7 +19,7 @@ inline namespace v0 {
 /// call_when(ready, f) runs f(T&) under the object's lock as soon as ready(const T&) holds: `put` when a
 /// buffer is not full, `get` when it is not empty. Until then its caller suspends if it is a task, else
 /// blocks. Each call that may have changed the object serves the waiting calls whose conditions hold now: the
-/// oldest first, before any later call.
+/// oldest first, before any later call. Coroutines use <pilfer/co_call.hpp>.
 ///
 /// f may run on the stack of the task that made its condition true: no thread-locals, and it should not wait.
 /// `ready` is called by any task or thread that uses the object, and changes nothing. An exception of either
@@ -105,6 +105,7 @@ public:
     }
 
 private:
+    friend struct detail::object_access;
     using core = detail::monitor_core;
     using ending = core::ending;
     using queue = detail::monitor_call::queue;

@@ -21,7 +21,7 @@ class synchronized;
 /// A T that several tasks and threads share: call(f) runs f(T&) on the caller, under the object's lock.
 ///
 /// A task that has to wait for the lock suspends, any other thread blocks. If Lock is pilfer::shared_mutex,
-/// calls of read(f) get a `const T&` and run beside each other.
+/// calls of read(f) get a `const T&` and run beside each other. Coroutines use <pilfer/co_call.hpp>.
 ///
 /// f returns a value, no reference. If f throws, the call throws that exception, and the object stays as f
 /// left it. The function may wait, spawn, and call other objects: the lock stays held. call_all() takes
@@ -85,6 +85,7 @@ public:
 
 private:
     friend struct detail::synchronized_access;
+    friend struct detail::object_access;
     using lock_type = detail::call_lock<Lock>;
 
     struct leaving {

@@ -455,6 +455,41 @@ TEST_P(coroutine_lock_cancel, does_not_reach_a_holder) {
     }
 }
 
+/// A scope that began under the lock, and outlives it, can be stopped from outside afterwards.
+TEST_P(coroutine_lock_cancel, reaches_a_scope_that_outlives_the_lock) {
+    for (int round = 0; round < 20; ++round) {
+        pool.run([&] {
+            pilfer::mutex m;
+            pilfer::event holds;
+            pilfer::event go;
+            bool was_stopped = false;
+            pilfer::scope s;
+            s.fork([&] {
+                pool.run([](pilfer::mutex& mutex, pilfer::event& h, pilfer::event& g, bool& out) -> task<> {
+                    auto guard = co_await pilfer::scoped_lock(mutex);
+                    pilfer::scope inner;
+                    h.set();
+                    co_await g;
+                    EXPECT_FALSE(pilfer::cancelled());
+                    guard.unlock();
+                    EXPECT_TRUE(pilfer::cancelled());
+                    try {
+                        co_await pilfer::resume_after(1h);
+                    } catch (const pilfer::stopped&) {
+                        out = true;
+                        throw;
+                    }
+                }(m, holds, go, was_stopped));
+            });
+            holds.wait();
+            s.cancel();
+            go.set();
+            s.sync();
+            EXPECT_TRUE(was_stopped);
+        });
+    }
+}
+
 /// A holder that is not cancelled waits for a second lock to the end.
 TEST_P(coroutine_lock_cancel, does_not_end_the_second_wait_of_a_holder) {
     pool.run([&] {

@@ -79,6 +79,8 @@ public:
         m_lock.unlock_shared();
     }
 
+    /// For coroutines, which wait for the lock by themselves and then call adopt().
+    [[nodiscard]] Lock& lock() noexcept { return m_lock; }
     /// Makes `self` the activation that is inside. It runs on top of the one that has entered.
     void is_inside(activation* self) noexcept { m_inside.store(self, rlx); }
     void pass() noexcept {
@@ -116,6 +118,8 @@ struct monitor_call : waiters::entry {
     unsigned uncaught = 0;                  ///< How many exceptions were in flight before the caller began.
 };
 
+class monitor_resumption;
+
 class PILFER_API monitor_core {
 public:
     using ending = monitor_call::queue::ending;
@@ -139,6 +143,7 @@ public:
     [[nodiscard]] ending wait(monitor_call& c, instant until);
 
 private:
+    friend class monitor_resumption;
     /// A call runs at most this many calls of others. Then the next one runs itself and goes on serving,
     /// so that no caller pays for a long queue alone. A mutex may be taken past a waiting task as often,
     /// too.
@@ -150,6 +155,9 @@ private:
     call_lock<mutex> m_lock;
     monitor_call::queue m_calls;
 };
+
+/// For calls of coroutines.
+struct object_access;
 
 /// The result of a call on T. It is no reference: the object's lock guards nothing that is referred to
 /// from outside.

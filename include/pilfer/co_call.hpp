@@ -1,0 +1,70 @@
+// Calls of synchronized and monitor by coroutines.
+#pragma once
+
+#include <concepts>
+#include <type_traits>
+#include <utility>
+
+#include <pilfer/detail/objects/co_call.hpp>
+#include <pilfer/monitor.hpp>
+#include <pilfer/synchronized.hpp>
+#include <pilfer/task.hpp>
+
+namespace pilfer {
+inline namespace v0 {
+
+/// co_await call(object, f): as object.call(f), but waits for the lock without a stack, in turn with tasks
+/// and threads. f is an ordinary function and runs in the coroutine's task.
+///
+/// A cancelled coroutine leaves the wait by `stopped`, before f has run. Throws what f and scoped_lock()
+/// throw. Awaited once. No allocation.
+template <class T, class Lock, class F>
+[[nodiscard]] auto call(synchronized<T, Lock>& object, F f) {
+    using result = detail::call_result_t<F, T>;
+    return detail::object_call<Lock, false, synchronized<T, Lock>, F, result>(
+        object, std::move(f),
+        [](synchronized<T, Lock>& o, F& g) -> result { return detail::object_access::call(o, g); });
+}
+/// co_await read(object, f): as object.read(f); otherwise as call().
+template <class T, class Lock, class F>
+[[nodiscard]] auto read(const synchronized<T, Lock>& object, F f) {
+    using result = detail::call_result_t<F, const T>;
+    return detail::object_call<Lock, true, const synchronized<T, Lock>, F, result>(
+        object, std::move(f),
+        [](const synchronized<T, Lock>& o, F& g) -> result { return detail::object_access::read(o, g); });
+}
+/// As call() of a synchronized object. The caller then serves the calls that wait, as object.call(f) does.
+template <class T, class F>
+[[nodiscard]] auto call(monitor<T>& object, F f) {
+    using result = detail::call_result_t<F, T>;
+    return detail::object_call<mutex, false, monitor<T>, F, result>(
+        object, std::move(f),
+        [](monitor<T>& o, F& g) -> result { return detail::object_access::call(o, g); });
+}
+/// As read() of a synchronized object.
+template <class T, class F>
+[[nodiscard]] auto read(const monitor<T>& object, F f) {
+    using result = detail::call_result_t<F, const T>;
+    return detail::object_call<mutex, false, const monitor<T>, F, result>(
+        object, std::move(f),
+        [](const monitor<T>& o, F& g) -> result { return detail::object_access::read(o, g); });
+}
+
+/// co_await call_when(object, ready, f): as object.call_when(ready, f), but waits without a stack. f always
+/// runs in the coroutine's task; `ready` may be called by any task or thread that uses the object.
+///
+/// A cancelled coroutine leaves the waits by `stopped`, before f has run. Throws what `ready`, f and
+/// scoped_lock() throw. Cost: the frame of a task; otherwise as object.call_when(), for a caller of another
+/// pool.
+template <class T, class C, class F>
+requires std::predicate<C&, const T&> task<detail::call_result_t<F, T>> call_when(monitor<T>& object, C ready,
+                                                                                  F f) {
+    co_await detail::object_entry<mutex>{detail::object_access::lock(object)};
+    if (!detail::object_access::is_ready(object, ready)) {
+        co_await detail::condition_of_call<T, C>{object, ready};
+    }
+    co_return detail::object_access::call(object, f);
+}
+
+} // namespace v0
+} // namespace pilfer

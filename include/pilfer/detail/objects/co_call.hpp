@@ -1,0 +1,208 @@
+// Calls of objects by coroutines: the wait for the object's lock, and the wait for a condition.
+#pragma once
+
+#include <coroutine>
+#include <exception>
+#include <functional>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+#include <pilfer/detail/coroutine/lock_resumptions.hpp>
+#include <pilfer/detail/objects/objects_core.hpp>
+#include <pilfer/monitor.hpp>
+#include <pilfer/synchronized.hpp>
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+
+/// The awaiter of an object's lock. After the wait the lock belongs to the running task, as in a call of a
+/// function, because the call itself does not suspend the coroutine.
+template <class Lock, bool Shared>
+class object_awaiter {
+    static constexpr bool is_mutex = std::is_same_v<Lock, mutex>;
+    using resumption = std::conditional_t<is_mutex, mutex_resumption, shared_mutex_resumption>;
+
+public:
+    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): the wait is made on demand
+    explicit object_awaiter(call_lock<Lock>& l) noexcept : m_lock(l) {}
+    [[nodiscard]] bool await_ready() noexcept {
+        if constexpr (is_mutex) {
+            return coroutine_locks::try_lock(m_lock.lock());
+        } else {
+            return shared_mutex_resumption::try_lock(m_lock.lock(), Shared);
+        }
+    }
+    template <class Promise>
+    [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> h) {
+        m_waits = true;
+        auto* const wait = new (&m_wait) resumption;
+        wait->is_of(h);
+        if constexpr (is_mutex) {
+            return wait->wait_for(m_lock.lock());
+        } else {
+            return wait->wait_for(m_lock.lock(), Shared);
+        }
+    }
+    void await_resume() {
+        if constexpr (is_mutex) {
+            if (m_waits) {
+                m_wait.leave_if_taken_out();
+            }
+        } else if (m_waits) {
+            m_wait.leave_if_taken_out(m_lock.lock());
+        }
+        m_lock.adopt();
+    }
+
+private:
+    call_lock<Lock>& m_lock;
+    bool m_waits = false;
+    union {
+        resumption m_wait; // while m_waits
+    };
+};
+
+/// Enters an object.
+template <class Lock>
+struct object_entry {
+    using pilfer_awaitable = void;
+    call_lock<Lock>& lock;
+    [[nodiscard]] object_awaiter<Lock, false> operator co_await() const noexcept {
+        return object_awaiter<Lock, false>(lock);
+    }
+};
+
+/// A coroutine's wait for the condition of a monitor call.
+class PILFER_API monitor_resumption : public listed_resumption {
+public:
+    /// The running task is inside, and the condition of `c` does not hold. True: the coroutine is suspended,
+    /// and the caller touches nothing of this. Throws usage_error; then the task is outside.
+    [[nodiscard]] bool wait_for(monitor_core& m, monitor_call& c);
+    /// After the wait: inside again. Throws `stopped`, and what the condition has thrown; then it is outside.
+    void enter_again(monitor_core& m, const monitor_call& c, const std::exception_ptr& error);
+};
+
+struct object_access {
+    template <class T, class Lock>
+    [[nodiscard]] static call_lock<Lock>& lock(const synchronized<T, Lock>& s) noexcept {
+        return s.m_lock;
+    }
+    template <class T>
+    [[nodiscard]] static call_lock<mutex>& lock(const monitor<T>& m) noexcept {
+        return m.m_core.lock();
+    }
+    template <class T>
+    [[nodiscard]] static monitor_core& core(monitor<T>& m) noexcept {
+        return m.m_core;
+    }
+    template <class T>
+    [[nodiscard]] static const T& value(const monitor<T>& m) noexcept {
+        return m.m_value;
+    }
+
+    // The task is inside, and leaves.
+    template <class T, class Lock, class F>
+    static call_result_t<F, T> call(synchronized<T, Lock>& s, F& f) {
+        const typename synchronized<T, Lock>::leaving guard{s.m_lock};
+        return std::invoke(f, s.m_value);
+    }
+    template <class T, class Lock, class F>
+    static call_result_t<F, const T> read(const synchronized<T, Lock>& s, F& f) {
+        if constexpr (std::is_same_v<Lock, shared_mutex>) {
+            const typename synchronized<T, Lock>::leaving_shared guard{s.m_lock, this_activation()};
+            return std::invoke(f, s.m_value);
+        } else {
+            const typename synchronized<T, Lock>::leaving guard{s.m_lock};
+            return std::invoke(f, s.m_value);
+        }
+    }
+    template <class T, class F>
+    static call_result_t<F, T> call(monitor<T>& m, F& f) {
+        return m.changing(f);
+    }
+    template <class T, class F>
+    static call_result_t<F, const T> read(const monitor<T>& m, F& f) {
+        const typename monitor<T>::unchanged guard{m.m_core};
+        return std::invoke(f, m.m_value);
+    }
+    template <class T, class C>
+    [[nodiscard]] static bool is_ready(monitor<T>& m, C& ready) {
+        return m.is_ready(ready);
+    }
+};
+
+/// The awaitable of a call, which is awaited once. `run` is called inside, and leaves.
+template <class Lock, bool Shared, class Object, class F, class Result>
+class [[nodiscard]] object_call {
+public:
+    using pilfer_awaitable = void;
+    using run = Result (*)(Object&, F&);
+
+    object_call(Object& o, F&& f, run how) : m_object(o), m_function(std::move(f)), m_run(how) {}
+
+    class awaiter : private object_awaiter<Lock, Shared> {
+    public:
+        explicit awaiter(object_call& c) noexcept
+            : object_awaiter<Lock, Shared>(object_access::lock(c.m_object)), m_call(c) {}
+        using object_awaiter<Lock, Shared>::await_ready;
+        using object_awaiter<Lock, Shared>::await_suspend;
+        Result await_resume() {
+            object_awaiter<Lock, Shared>::await_resume();
+            return m_call.m_run(m_call.m_object, m_call.m_function);
+        }
+
+    private:
+        object_call& m_call;
+    };
+    [[nodiscard]] awaiter operator co_await() && noexcept { return awaiter(*this); }
+
+private:
+    Object& m_object;
+    F m_function;
+    run m_run;
+};
+
+/// The awaiter of a condition. The coroutine is inside before and after.
+template <class T, class C>
+class call_condition_awaiter : private monitor_resumption, private monitor_call {
+public:
+    call_condition_awaiter(monitor<T>& o, C& ready) noexcept : m_object(o), m_ready(ready) { look = &decide; }
+    [[nodiscard]] bool await_ready() const noexcept { return false; }
+    template <class Promise>
+    [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> h) {
+        this->is_of(h);
+        return this->wait_for(object_access::core(m_object), *this);
+    }
+    void await_resume() { this->enter_again(object_access::core(m_object), *this, m_error); }
+
+private:
+    /// Inside, perhaps on another stack. The coroutine itself runs the call.
+    static queue::verdict decide(monitor_call& self, bool /*here*/) noexcept {
+        auto& c = static_cast<call_condition_awaiter&>(self);
+        PILFER_TRY {
+            return std::invoke(c.m_ready, object_access::value(c.m_object)) ? queue::verdict::given
+                                                                            : queue::verdict::waits;
+        }
+        PILFER_CATCH_ALL { c.m_error = detail::caught_error(); }
+        return queue::verdict::served;
+    }
+
+    monitor<T>& m_object;
+    C& m_ready;
+    std::exception_ptr m_error;
+};
+template <class T, class C>
+struct condition_of_call {
+    using pilfer_awaitable = void;
+    monitor<T>& object;
+    C& ready;
+    [[nodiscard]] call_condition_awaiter<T, C> operator co_await() const noexcept {
+        return call_condition_awaiter<T, C>(object, ready);
+    }
+};
+
+} // namespace detail
+} // namespace v0
+} // namespace pilfer

@@ -1,0 +1,43 @@
+// Coroutines that wait for the condition of a monitor call. Argument: README.md.
+#include <pilfer/detail/objects/co_call.hpp>
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+
+namespace {
+
+constexpr parked_kind parked_for_condition{"the condition of a monitor call", nullptr, true};
+
+} // namespace
+
+bool monitor_resumption::wait_for(monitor_core& m, monitor_call& c) {
+    try {
+        check_held(1); // begin() does not throw after this
+    } catch (...) {
+        m.m_lock.leave();
+        throw;
+    }
+    m.m_calls.enter(c);
+    m.m_lock.leave();
+    begin(); // without the lock, which would keep a cancellation off
+    park(parked_for_condition, &m);
+    return suspend_in(m.m_calls.list(), c);
+}
+
+void monitor_resumption::enter_again(monitor_core& m, const monitor_call& c,
+                                     const std::exception_ptr& error) {
+    switch (monitor_call::queue::ended(c)) {
+    case monitor_core::ending::given:
+        m.m_lock.adopt();
+        return;
+    case monitor_core::ending::served:
+        std::rethrow_exception(error);
+    case monitor_core::ending::over:
+        throw stopped();
+    }
+}
+
+} // namespace detail
+} // namespace v0
+} // namespace pilfer

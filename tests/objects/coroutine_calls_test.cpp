@@ -1,0 +1,295 @@
+// Calls of objects by coroutines, beside those of tasks and threads.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <deque>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+#include "coroutine/cancelled.hpp"
+#include "sync/support.hpp"
+
+namespace {
+
+using namespace coroutine_tests;
+
+class coroutine_calls : public over_workers {};
+class coroutine_calls_cancel : public in_a_pool {};
+INSTANTIATE_TEST_SUITE_P(workers, coroutine_calls_cancel, testing::Values(1U, 2U, 3U, 8U));
+
+struct counted {
+    long count = 0;
+    std::atomic<bool> inside{false};
+    void add() {
+        EXPECT_FALSE(inside.exchange(true)) << "two calls inside";
+        ++count;
+        inside = false;
+    }
+};
+
+template <class Object>
+task<> calls(pilfer::pool& p, Object& object, int rounds) {
+    for (int i = 0; i < rounds; ++i) {
+        const long now = co_await pilfer::call(object, [i](counted& c) {
+            c.add();
+            if (i % 16 == 3) {
+                pilfer::sleep_for(1us); // the object stays locked
+            }
+            return c.count;
+        });
+        EXPECT_GT(now, 0);
+        if (i % 4 == 0) {
+            co_await p.schedule();
+        }
+        const bool busy = co_await pilfer::read(object, [](const counted& c) { return c.inside.load(); });
+        EXPECT_FALSE(busy);
+    }
+}
+
+template <class Object>
+void everybody_calls(unsigned workers) {
+    pilfer::pool pool({.workers = workers});
+    Object object;
+    const int rounds = static_cast<int>(hundredth_of(5'000));
+    std::vector<pilfer::future<void>> all;
+    for (int i = 0; i < 8; ++i) {
+        all.push_back(pool.async(calls(pool, object, rounds)));
+    }
+    sync_tests::all_at_once(pool, 3, 2, [&](unsigned) {
+        for (int i = 0; i < rounds; ++i) {
+            object.call([](counted& c) { c.add(); });
+        }
+    });
+    for (auto& f : all) {
+        f.get();
+    }
+    EXPECT_EQ(object.read([](const counted& c) { return c.count; }), 13L * rounds);
+}
+
+TEST_P(coroutine_calls, of_synchronized_objects_exclude_each_other) {
+    everybody_calls<pilfer::synchronized<counted>>(GetParam());
+}
+TEST_P(coroutine_calls, of_objects_with_readers_exclude_each_other) {
+    everybody_calls<pilfer::synchronized<counted, pilfer::shared_mutex>>(GetParam());
+}
+TEST_P(coroutine_calls, of_monitors_exclude_each_other) {
+    everybody_calls<pilfer::monitor<counted>>(GetParam());
+}
+
+using buffer = pilfer::monitor<std::deque<int>>;
+constexpr std::size_t capacity = 2;
+
+const auto has_room = [](const std::deque<int>& d) { return d.size() < capacity; };
+const auto has_items = [](const std::deque<int>& d) { return !d.empty(); };
+const auto take_first = [](std::deque<int>& d) {
+    const int first = d.front();
+    d.pop_front();
+    return first;
+};
+
+task<> puts(buffer& b, int from, int count) {
+    for (int i = from; i < from + count; ++i) {
+        co_await pilfer::call_when(b, has_room, [i](std::deque<int>& d) { d.push_back(i); });
+    }
+}
+task<long> takes(buffer& b, int count) {
+    long sum = 0;
+    for (int i = 0; i < count; ++i) {
+        sum += co_await pilfer::call_when(b, has_items, take_first);
+    }
+    co_return sum;
+}
+long sum_of(int from, int count) { return static_cast<long>(count) * (2 * from + count - 1) / 2; }
+
+TEST_P(coroutine_calls, with_conditions_carry_a_buffer) {
+    pilfer::pool pool(with_workers());
+    buffer b;
+    std::vector<pilfer::future<void>> producers;
+    std::vector<pilfer::future<long>> consumers;
+    for (int i = 0; i < 4; ++i) {
+        producers.push_back(pool.async(puts(b, 1000 * i, 50)));
+        consumers.push_back(pool.async(takes(b, 50)));
+    }
+    long sum = 0;
+    std::thread thread_producer([&] {
+        for (int i = 0; i < 50; ++i) {
+            b.call_when(has_room, [i](std::deque<int>& d) { d.push_back(5000 + i); });
+        }
+    });
+    const auto task_consumer = pool.async([&] {
+        long got = 0;
+        for (int i = 0; i < 50; ++i) {
+            got += b.call_when(has_items, take_first);
+        }
+        return got;
+    });
+    for (auto& f : producers) {
+        f.get();
+    }
+    thread_producer.join();
+    for (auto& f : consumers) {
+        sum += f.get();
+    }
+    sum += task_consumer.get();
+    EXPECT_EQ(sum, sum_of(0, 50) + sum_of(1000, 50) + sum_of(2000, 50) + sum_of(3000, 50) + sum_of(5000, 50));
+}
+
+TEST_P(coroutine_calls, throw_what_the_functions_throw) {
+    pilfer::pool pool(with_workers());
+    pilfer::monitor<int> m(0);
+    pilfer::synchronized<int> s(0);
+    const auto body = [](pilfer::pool& p, pilfer::monitor<int>& mon,
+                         pilfer::synchronized<int>& syn) -> task<> {
+        int thrown = 0;
+        const auto fails = [](int&) { throw std::runtime_error("in the call"); };
+        try {
+            co_await pilfer::call(syn, fails);
+        } catch (const std::runtime_error&) {
+            ++thrown;
+        }
+        try {
+            co_await pilfer::call_when(
+                mon, [](const int&) { return true; }, fails);
+        } catch (const std::runtime_error&) {
+            ++thrown;
+        }
+        try { // at once
+            co_await pilfer::call_when(
+                mon, [](const int&) -> bool { throw std::runtime_error("in the condition"); }, [](int&) {});
+        } catch (const std::runtime_error&) {
+            ++thrown;
+        }
+        auto later = p.async([&] {
+            pilfer::sleep_for(1ms);
+            mon.call([](int& n) { n = 1; });
+        });
+        try { // when another call looks at it
+            co_await pilfer::call_when(
+                mon,
+                [](const int& n) {
+                    if (n != 0) {
+                        throw std::runtime_error("later");
+                    }
+                    return false;
+                },
+                [](int&) { ADD_FAILURE(); });
+        } catch (const std::runtime_error&) {
+            ++thrown;
+        }
+        EXPECT_EQ(thrown, 4);
+        co_await later;
+        co_await pilfer::call(mon, [](int& n) { n = 0; });
+        co_await pilfer::call(syn, [](int& n) { ++n; });
+    };
+    pool.run(body(pool, m, s));
+    EXPECT_EQ(s.read([](const int& n) { return n; }), 1);
+}
+
+/// A lock by co_await may be held; another one may not.
+TEST_P(coroutine_calls, wait_under_locks_of_coroutines_only) {
+    pilfer::pool pool(with_workers());
+    pilfer::monitor<int> m(0);
+    pool.run([](pilfer::pool& p, pilfer::monitor<int>& mon) -> task<> {
+        pilfer::mutex held;
+        pilfer::mutex plain;
+        const auto guard = co_await pilfer::scoped_lock(held);
+        const auto is_one = [](const int& n) { return n == 1; };
+        bool refused = false;
+        {
+            const std::lock_guard own(plain);
+            try {
+                co_await pilfer::call_when(mon, is_one, [](int&) {});
+            } catch (const pilfer::usage_error&) {
+                refused = true;
+            }
+        }
+        EXPECT_TRUE(refused);
+        auto later = p.async([&] {
+            pilfer::sleep_for(100us);
+            mon.call([](int& n) { n = 1; }); // the refused call has left the object
+        });
+        co_await pilfer::call_when(mon, is_one, [](int& n) { n = 2; });
+        EXPECT_FALSE(held.try_lock());
+        co_await later;
+    }(pool, m));
+    EXPECT_EQ(m.read([](const int& n) { return n; }), 2);
+}
+
+PILFER_OVER_WORKERS(coroutine_calls);
+
+TEST_P(coroutine_calls_cancel, a_waiting_call_is_left) {
+    pool.run([&] {
+        pilfer::monitor<int> m(0);
+        pilfer::synchronized<int> s(0);
+        pilfer::event inside;
+        pilfer::event go;
+        std::atomic<int> begun{0};
+        const auto holder = pool.async([&] {
+            s.call([&](int&) {
+                inside.set();
+                go.wait();
+            });
+        });
+        inside.wait();
+        pilfer::scope all;
+        all.fork([&] {
+            pool.run([](pilfer::monitor<int>& mon, std::atomic<int>& n) -> task<> {
+                ++n;
+                co_await pilfer::call_when(
+                    mon, [](const int& v) { return v == 1; }, [](int&) { ADD_FAILURE(); });
+            }(m, begun));
+        });
+        all.fork([&] {
+            pool.run([](pilfer::synchronized<int>& syn, std::atomic<int>& n) -> task<> {
+                ++n;
+                co_await pilfer::call(syn, [](int&) { ADD_FAILURE(); });
+            }(s, begun));
+        });
+        until([&] { return begun == 2; });
+        all.cancel();
+        all.sync();
+        go.set();
+        holder.get();
+        m.call([](int& v) { v = 1; });
+        s.call([](int& v) { v = 1; });
+    });
+}
+
+/// A change that makes the condition true, and a cancellation, at any moment.
+TEST_P(coroutine_calls_cancel, exactly_one_of_a_call_and_a_cancellation) {
+    for (std::uint64_t round = 0; round < hundredth_of(50'000); ++round) {
+        pool.run([&] {
+            pilfer::monitor<int> m(0);
+            std::atomic<bool> begun{false};
+            bool was_stopped = false;
+            bool returned = false;
+            pilfer::scope s;
+            s.fork([&] {
+                try {
+                    pool.run([](pilfer::monitor<int>& mon, std::atomic<bool>& b) -> task<> {
+                        b = true;
+                        co_await pilfer::call_when(
+                            mon, [](const int& v) { return v == 1; }, [](int& v) { v = 2; });
+                    }(m, begun));
+                    returned = true;
+                } catch (const pilfer::stopped&) {
+                    was_stopped = true;
+                    throw;
+                }
+            });
+            until([&] { return begun.load(); });
+            const auto done = pilfer::async([&] { m.call([](int& v) { v = 1; }); });
+            for (std::atomic<std::uint64_t> i{0}; i < round * 37 % 400;) {
+                ++i;
+            }
+            s.cancel();
+            s.sync();
+            done.get();
+            EXPECT_NE(was_stopped, returned);
+            EXPECT_EQ(m.read([](const int& v) { return v; }), returned ? 2 : 1);
+        });
+    }
+}
+
+} // namespace
