@@ -76,7 +76,10 @@ costs read_costs(const std::string& file) {
             }
         }
     } catch (const nlohmann::json::exception& error) {
-        fail(error.what());
+        const std::string what = error.what(); // "[json.exception.parse_error.101] parse error ..."
+        const std::size_t tag = what.starts_with('[') ? what.find("] ") : std::string::npos;
+        fail("it is no file of `pilfer calibrate --output`: " +
+             (tag == std::string::npos ? what : what.substr(tag + 2)));
     }
     return c;
 }

@@ -37,6 +37,16 @@ struct costs {
     std::string machine;       ///< The machine that was measured.
 };
 
+/// What a theft costs: its owner takes the slow path, the thief searches.
+[[nodiscard]] inline std::uint64_t theft_ns(const costs& c) noexcept {
+    return static_cast<std::uint64_t>(std::llround(c.slow_path + c.steal_hit));
+}
+/// What a resumption costs: a context is left and entered, and another core has written the count of its
+/// children.
+[[nodiscard]] inline std::uint64_t resume_ns(const costs& c) noexcept {
+    return static_cast<std::uint64_t>(std::llround(2 * c.context_switch + c.remote_line));
+}
+
 /// Measured once, on the machine that it names.
 [[nodiscard]] costs built_in_costs();
 /// Everything for nothing: the laws alone.

@@ -122,11 +122,11 @@ namespace {
 /// The waits by line. Waiters that get a lock one after another held it meanwhile.
 [[nodiscard]] std::vector<waits_at> waits_by_line(const recorded_trace& t) {
     std::vector<waits_at> all;
-    std::map<std::tuple<unsigned, unsigned, unsigned>, std::size_t> known;
+    std::map<std::tuple<source_line, unsigned, unsigned>, std::size_t> known; // several places may be on one line
     std::map<std::uint64_t, std::vector<std::pair<const recorded_wait*, std::size_t>>> locks;
     for (const recorded_wait& w : t.waits) {
         const bool lock = nature_of(t.reasons[w.reason]) == nature::lock;
-        const auto [at, is_new] = known.try_emplace({w.place, w.reason, w.name}, all.size());
+        const auto [at, is_new] = known.try_emplace({t.places[w.place], w.reason, w.name}, all.size());
         if (is_new) {
             all.push_back({w.place, t.reasons[w.reason], t.names[w.name], lock});
         }
@@ -284,6 +284,7 @@ graph_figures figures_of(const workload& graph) {
     };
     struct task {
         std::uint64_t place = 0;
+        unsigned forked_at = 0; // its line
         moment now = 0;
         way came = way::same;
         std::uint32_t last = none; // the piece with which the longest chain to `now` ends
@@ -316,6 +317,7 @@ graph_figures figures_of(const workload& graph) {
             case step::kind::compute:
                 pieces.push_back({t.now, s.value, i, t.last, line, std::exchange(t.came, way::same)});
                 at_line(line).work += s.value;
+                at_line(t.forked_at).tasks_work += s.value;
                 ++at_line(line).strands;
                 t.last = static_cast<std::uint32_t>(pieces.size() - 1);
                 t.now += s.value;
@@ -324,6 +326,7 @@ graph_figures figures_of(const workload& graph) {
             case step::kind::fork:
             case step::kind::spawn: {
                 task& child = tasks[s.value];
+                child.forked_at = line;
                 child.now = t.now;
                 child.last = t.last;
                 (s.what == step::kind::fork ? child : t).came = way::stolen; // what is offered to thieves
@@ -520,10 +523,12 @@ diagnosis diagnose(const recorded_trace& t, const trace_figures& f) {
                                          worst->at_once, part)};
     }
     case lack::serial:
-        return {cause::serial, fmt::format("A serial part holds it back: one task ran alone so long that the "
-                                           "other workers were idle {} of "
-                                           "the time of all {}.",
-                                           part, n)};
+        // A task that runs its children itself, because no thief came in time, has one slice.
+        return {cause::serial,
+                fmt::format("A serial part, or tasks too small to be stolen, hold it back: one "
+                            "worker ran alone so long that the others were idle {} of the time "
+                            "of all {}. A task graph (pilfer profile --graph) tells which.",
+                            part, n)};
     case lack::little:
         return {cause::little, fmt::format("Too few tasks at once hold it back: some workers ran tasks while "
                                            "others were idle, {} of the "
@@ -627,17 +632,14 @@ moment predicted_by_line(const recorded_graph& g, unsigned workers, const costs&
 }
 
 moment line_figures::burdened(const costs& price) const noexcept {
-    // A theft: its owner takes the slow path, the thief searches. A resumption: a context is left and
-    // entered, and another core has written the count of its children.
-    const double ns = static_cast<double>(thefts) * (price.slow_path + price.steal_hit) +
-                      static_cast<double>(resumptions) * (2 * price.context_switch + price.remote_line);
-    return on_chain + from_ns(ns);
+    return on_chain + from_ns(static_cast<double>(thefts * theft_ns(price) + resumptions * resume_ns(price)));
 }
 
 const line_figures* tiny_tasks(const graph_figures& f, const costs& price) {
     const line_figures* most = nullptr;
     for (const line_figures& l : f.lines) {
-        const bool tiny = l.tasks > 100 && to_ns(l.work) < price.steal_hit * static_cast<double>(l.tasks);
+        const bool tiny =
+            l.tasks > 100 && to_ns(l.tasks_work) < static_cast<double>(theft_ns(price) * l.tasks);
         if (tiny && (most == nullptr || l.tasks > most->tasks)) {
             most = &l;
         }
@@ -652,15 +654,16 @@ diagnosis diagnose(const recorded_graph& g, const graph_figures& f, const simula
                                              : "The graph shows no work: its tasks compute nothing."};
     }
     const double task_ns = f.tasks == 0 ? 0 : to_ns(f.work) / static_cast<double>(f.tasks);
-    if (f.tasks > 100 && task_ns < price.steal_hit) {
+    const auto theft = static_cast<double>(theft_ns(price));
+    if (f.tasks > 100 && task_ns < theft) {
         const line_figures* const most = tiny_tasks(f, price);
         const bool known = most != nullptr && !g.lines()[most->line].file.empty();
         const std::string line = known ? " forked at " + cut(g.line_names()[most->line]) : "";
-        const double line_ns = known ? to_ns(most->work) / static_cast<double>(most->tasks) : task_ns;
+        const double line_ns = known ? to_ns(most->tasks_work) / static_cast<double>(most->tasks) : task_ns;
         return {cause::tiny,
                 fmt::format("Tiny tasks hold it back: a task{} computes {} on average, a fork costs about {} "
                             "and a theft {}.",
-                            line, time_text(line_ns), time_text(price.spawn), time_text(price.steal_hit))};
+                            line, time_text(line_ns), time_text(price.spawn), time_text(theft))};
     }
     const double speedup = run.speedup();
     const auto longest = std::max_element(f.chain.begin(), f.chain.end(),

@@ -84,6 +84,7 @@ struct link {
 struct line_figures {
     unsigned line = 0;       ///< An index of recorded_graph::lines().
     std::uint64_t tasks = 0; ///< Forked there.
+    moment tasks_work = 0;   ///< What these compute, from any line on.
     std::uint64_t strands = 0;
     moment work = 0;
     moment on_chain = 0;
@@ -94,6 +95,10 @@ struct line_figures {
     /// Its time on the chain with what thefts and resumptions cost.
     [[nodiscard]] moment burdened(const costs& price) const noexcept;
 };
+
+/// Printed beside simulated times.
+inline constexpr const char* left_out =
+    "Locks, caches and memory are not simulated: a trace (PILFER_TRACE, pilfer view) shows waits for locks.";
 
 struct graph_figures {
     std::uint64_t tasks = 0; ///< Without task 0, which is the threads outside.

@@ -95,15 +95,9 @@ void add_check(CLI::App& app, int& code) {
     command->footer(
         "The exit code is 0 if no schedule fails, 1 if one does, 2 if nothing was tested; 126 and "
         "127: PROGRAM could not be executed.");
-    command->prefix_command(); // whatever follows the program is its own
+    takes_program(*command);
     command->callback([command, s, &code] {
-        s->program = command->remaining();
-        if (s->program.empty()) {
-            throw CLI::RequiredError("PROGRAM");
-        }
-        if (s->program[0].starts_with('-')) {
-            throw CLI::ExtrasError({s->program[0]});
-        }
+        s->program = program_of(*command);
         if (!s->replays_file() && s->replay.find(' ') != std::string::npos) {
             throw CLI::ValidationError("--replay", "a schedule has no space in it");
         }

@@ -7,7 +7,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace tools {
 
@@ -34,6 +37,29 @@ constexpr int exit_hangs = 3;     // nothing moved until the watchdog lost patie
         return std::isnan(std::strtod(text.c_str(), nullptr)) ? text + " is no number" : range(text);
     };
     return {check, range.get_description()};
+}
+
+/// The words after the options are a program and its arguments, whose usage line names them.
+inline void takes_program(CLI::App& command) {
+    class usage : public CLI::Formatter {
+        [[nodiscard]] std::string make_usage(CLI::App const* app, std::string name) const override {
+            std::string text = CLI::Formatter::make_usage(app, std::move(name));
+            text.insert(text.find_last_not_of('\n') + 1, " [--] PROGRAM [ARGUMENTS...]");
+            return text;
+        }
+    };
+    command.formatter(std::make_shared<usage>());
+    command.prefix_command(); // whatever follows the program is its own
+}
+[[nodiscard]] inline std::vector<std::string> program_of(CLI::App const& command) {
+    std::vector<std::string> words = command.remaining();
+    if (words.empty()) {
+        throw CLI::RequiredError("PROGRAM");
+    }
+    if (words[0].starts_with('-')) {
+        throw CLI::ExtrasError({words[0]});
+    }
+    return words;
 }
 
 /// Each adds itself to `app`, and when it was chosen sets `code` to its exit code.

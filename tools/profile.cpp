@@ -6,9 +6,9 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -69,11 +69,9 @@ private:
     files::path m_path;
 };
 
-/// PILFER_PROFILE_BURDEN of a machine. A theft: its owner takes the slow path, the thief searches. A
-/// resumption: a context is left and entered, and another core has written the count of its children.
+/// PILFER_PROFILE_BURDEN of a machine.
 [[nodiscard]] std::string burden_of(study::costs const& c) {
-    return fmt::format("{},{}", std::llround(c.slow_path + c.steal_hit),
-                       std::llround(2 * c.context_switch + c.remote_line));
+    return fmt::format("{},{}", study::theft_ns(c), study::resume_ns(c));
 }
 
 /// For PILFER_PROFILE_GRAPH. A program may change its folder. A %p in the present folder would be replaced.
@@ -126,7 +124,11 @@ struct pool_file {
 struct line_profile {
     study::source_line line;
     std::uint64_t work_ns = 0, chain_ns = 0, burden_ns = 0, tasks = 0, strands = 0, waits = 0, waited_ns = 0;
+    std::uint64_t tasks_ns = 0; ///< What the tasks that were forked there compute, from any line on.
 
+    [[nodiscard]] double average_task() const {
+        return tasks == 0 ? 0 : static_cast<double>(tasks_ns) / static_cast<double>(tasks);
+    }
     /// 0: the line is not on the longest chain.
     [[nodiscard]] double burdened_parallelism() const {
         std::uint64_t const all = chain_ns + burden_ns;
@@ -180,7 +182,10 @@ struct pool_profile {
     if (text.empty()) {
         return p; // opened when the pool began; written at its end
     }
-    auto const json = nlohmann::json::parse(text);
+    auto const json = nlohmann::json::parse(text, nullptr, false);
+    if (json.is_discarded()) {
+        return p; // it ended in the middle of the writing
+    }
     std::string const format = json.at("format").get<std::string>();
     if (format != "pilfer-profile 2" && format != "pilfer-profile 1") {
         throw std::runtime_error(
@@ -208,7 +213,8 @@ struct pool_profile {
     for (auto const& row : json.at("lines")) {
         auto const n = [&row](char const* name) { return row.at(name).get<std::uint64_t>(); };
         p.lines.push_back({line_of(row), n("work_ns"), n("chain_ns"), n("burden_ns"), n("tasks"),
-                           n("strands"), n("waits"), n("waited_ns")});
+                           n("strands"), n("waits"), n("waited_ns"),
+                           row.value("tasks_ns", n("work_ns"))}); // absent in files of older versions
     }
     std::sort(p.lines.begin(), p.lines.end(), [](line_profile const& a, line_profile const& b) {
         return std::tuple(b.chain_ns + b.burden_ns, b.work_ns, a.line) <
@@ -235,6 +241,7 @@ constexpr std::array<unsigned, 7> curve = {1, 2, 4, 8, 16, 32, 64};
                        {"burden_ns", l.burden_ns},
                        {"burdened_parallelism", l.burdened_parallelism()},
                        {"tasks", l.tasks},
+                       {"tasks_ns", l.tasks_ns},
                        {"strands", l.strands},
                        {"waits", l.waits},
                        {"waited_ns", l.waited_ns}});
@@ -318,8 +325,7 @@ constexpr std::size_t most_lines = 20;
     std::size_t left = 0;
     for (std::size_t i = 0; i < p.lines.size(); ++i) {
         auto const& l = p.lines[i];
-        auto const average = l.tasks == 0 ? 0 : static_cast<double>(l.work_ns) / static_cast<double>(l.tasks);
-        if (l.tasks > 100 && average < static_cast<double>(p.figures.theft_ns) &&
+        if (l.tasks > 100 && l.average_task() < static_cast<double>(p.figures.theft_ns) &&
             (tiny == nullptr || l.tasks > tiny->tasks)) {
             tiny = &l;
             tiny_name = names[i];
@@ -336,18 +342,16 @@ constexpr std::size_t most_lines = 20;
         text += fmt::format(
             "  {:>6.1f} %  {:>6.1f} %   {:>13}{:>10}{:>12}{:>10}{:>12}   {}\n", 100 * of_chain, 100 * of_work,
             l.chain_ns + l.burden_ns == 0 ? "-" : fmt::format("{:.2f}", l.burdened_parallelism()), l.tasks,
-            l.tasks == 0 ? "-" : study::time_text(average), l.waits,
+            l.tasks == 0 ? "-" : study::time_text(l.average_task()), l.waits,
             l.waits == 0 ? "-" : study::time_text(static_cast<double>(l.waited_ns)), names[i]);
     }
     if (left != 0) {
         text += fmt::format("  and {} further lines\n", left);
     }
     if (tiny != nullptr) {
-        text += fmt::format(
-            "\n  Tiny tasks: {} forks {} tasks of {} on average, and a theft costs {}.\n", tiny_name,
-            tiny->tasks,
-            study::time_text(static_cast<double>(tiny->work_ns) / static_cast<double>(tiny->tasks)),
-            time(p.figures.theft_ns));
+        text += fmt::format("\n  Tiny tasks: {} forks {} tasks of {} on average, and a theft costs {}.\n",
+                            tiny_name, tiny->tasks, study::time_text(tiny->average_task()),
+                            time(p.figures.theft_ns));
     }
     bool const known = std::any_of(lines.begin(), lines.end(), [](auto const& l) { return !l.file.empty(); });
     if (!known) {
@@ -397,6 +401,7 @@ constexpr std::size_t most_lines = 20;
         text += fmt::format("  {:>7}   {:>17.2f}   {:>7.2f}\n", workers, f.least_speedup(workers),
                             f.most_speedup(workers));
     }
+    text += "  Locks, caches and memory are not part of this: tasks wait for tasks alone.\n";
     if (!p.lines.empty()) {
         text += lines_as_text(p);
     }
@@ -427,11 +432,19 @@ constexpr std::size_t most_lines = 20;
         ::setenv("PILFER_PROFILE_BURDEN", burden_of(study::read_costs(s.costs)).c_str(), 1);
     }
     report_file out(s.output, stdout);
+    if (!s.graph.empty()) {
+        require_writable(s.graph);
+    }
     scratch const folder;
     ending const end = run_recorded(words, folder.path(), s.graph);
+    std::string const signal =
+        end.signal == 0 ? "" : fmt::format("signal {} ({})", end.signal, ::strsignal(end.signal));
+    if (end.signal != 0) {
+        fmt::print(stderr, "pilfer: profile: '{}' was ended by {}\n", words[0], signal);
+    }
     auto const found = written(folder.path(), end.process);
     if (found.empty()) {
-        if (end.was_executed()) {
+        if (end.was_executed() && end.signal == 0) {
             fmt::print(
                 stderr,
                 "pilfer: profile: '{}' made no pool: it is not linked with pilfer, or it ended before its "
@@ -445,11 +458,13 @@ constexpr std::size_t most_lines = 20;
     if (s.json) {
         nlohmann::json all = nlohmann::json::array();
         std::transform(pools.begin(), pools.end(), std::back_inserter(all), as_json);
-        nlohmann::json const report = {{"program", words}, {"exit", end.code}, {"pools", std::move(all)}};
+        nlohmann::json const report = {
+            {"program", words}, {"exit", end.code}, {"signal", end.signal}, {"pools", std::move(all)}};
         out.write(report.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
         return end.code;
     }
-    std::string text = fmt::format("\nprofile of {}\n", joined(words));
+    std::string text = fmt::format("\nprofile of {}{}\n", joined(words),
+                                   signal.empty() ? "" : ", which was ended by " + signal);
     for (std::size_t i = 0; i < pools.size(); ++i) {
         if (pools.size() > 1) {
             std::string const& name = pools[i].name;
@@ -475,21 +490,12 @@ void add_profile(CLI::App& app, int& code) {
                         ".2, .3 ...");
     command->add_option("--costs", s->costs,
                         "costs of a theft and a resumption: constants that `pilfer calibrate --output FILE` "
-                        "wrote (default: 2 us and 1 us)");
+                        "wrote (default: built in)");
     command->footer(
         "Every pool of PROGRAM has one worker meanwhile. The exit code is PROGRAM's; 126 and 127: it "
         "could not be executed; 1: it made no pool.");
-    command->prefix_command(); // whatever follows the program is its own
-    command->callback([command, s, &code] {
-        auto const words = command->remaining();
-        if (words.empty()) {
-            throw CLI::RequiredError("PROGRAM");
-        }
-        if (words[0].starts_with('-')) {
-            throw CLI::ExtrasError({words[0]});
-        }
-        code = profile(*s, words);
-    });
+    takes_program(*command);
+    command->callback([command, s, &code] { code = profile(*s, program_of(*command)); });
 }
 
 } // namespace tools

@@ -66,15 +66,9 @@ void add_race(CLI::App& app, int& code) {
     command->footer(
         "The exit code is PROGRAM's, or 66 if there is a race; 126 and 127: it could not be executed; "
         "1: it left no report; 70: it waited for a second worker, or was linked with the sanitizer.");
-    command->prefix_command(); // whatever follows the program is its own
+    takes_program(*command);
     command->callback([command, s, &code] {
-        s->program = command->remaining();
-        if (s->program.empty()) {
-            throw CLI::RequiredError("PROGRAM");
-        }
-        if (s->program[0].starts_with('-')) {
-            throw CLI::ExtrasError({s->program[0]});
-        }
+        s->program = program_of(*command);
         code = race(*s);
     });
 }

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <filesystem>
 #include <system_error>
 #include <utility>
 
@@ -48,6 +49,20 @@ void report_file::write(std::string const& text) {
         std::fclose(m_file.release()) != 0) { // some file systems report a full disk here
         fail(m_name);
     }
+}
+
+void require_writable(std::string const& name) {
+    if (std::filesystem::is_directory(name)) {
+        errno = EISDIR;
+        fail(name);
+    }
+    if (::access(name.c_str(), F_OK) == 0) { // to open a pipe would wait for its reader
+        if (::access(name.c_str(), W_OK) != 0) {
+            fail(name);
+        }
+        return;
+    }
+    report_file const attempt(name, nullptr);
 }
 
 } // namespace tools

@@ -30,4 +30,7 @@ private:
     std::unique_ptr<std::FILE, closer> m_file;
 };
 
+/// Throws std::system_error if the file of another program's report cannot be written. Leaves no new file.
+void require_writable(std::string const& name);
+
 } // namespace tools

@@ -15,6 +15,7 @@
 
 #include "commands.hpp"
 #include "page.hpp"
+#include "recorded.hpp"
 #include "study/diagnosis.hpp"
 #include "study/graph.hpp"
 #include "study/trace.hpp"
@@ -38,38 +39,24 @@ struct recordings {
     std::unique_ptr<study::recorded_graph> graph;
 };
 
-/// Each file says what it is: a graph by its first line, a trace by its first brace.
 [[nodiscard]] recordings read_all(std::vector<std::string> const& files) {
     recordings r;
     for (auto const& file : files) {
         std::ifstream in(file, std::ios::binary);
-        if (!in) {
-            throw std::runtime_error(file + ": cannot be read");
-        }
-        in >> std::ws;
-        int const first = in.peek();
-        if (first == std::ifstream::traits_type::eof()) {
-            throw std::runtime_error(file +
-                                     ": it is empty or no file; a pool writes its recording when it ends");
-        }
-        if (first == 'p') {
+        if (!is_trace(in, file)) {
             if (r.graph != nullptr) {
                 throw std::invalid_argument(
                     file + ": one task graph is enough; each pool writes one, and each needs its own page");
             }
             r.graph = study::read_graph(in, file);
             r.graph_file = file;
-        } else if (first == '{') {
+        } else {
             if (r.trace) {
                 throw std::invalid_argument(
                     file + ": one trace is enough; each pool writes one, and each needs its own page");
             }
             r.trace = study::read_trace(in, file);
             r.trace_file = file;
-        } else {
-            throw std::runtime_error(
-                file + ": it is neither a trace (PILFER_TRACE) nor a task graph (pilfer profile "
-                       "--graph)");
         }
     }
     return r;
@@ -285,11 +272,14 @@ void add_trace(json& data, study::recorded_trace const& t, study::trace_figures 
         if (rows.size() == 40) {
             break;
         }
+        if (l.line == 0 && l.work == 0) {
+            continue; // threads outside, which fork the first task
+        }
         rows.push_back({g.line_names()[l.line], ps_text(l.on_chain),
                         percent(static_cast<double>(l.on_chain), static_cast<double>(f.span)),
                         ps_text(l.work), percent(static_cast<double>(l.work), static_cast<double>(f.work)),
                         parallelism(l, price), grouped(l.tasks),
-                        l.tasks == 0 ? "-" : ps_text(l.work / l.tasks), grouped(l.waits),
+                        l.tasks == 0 ? "-" : ps_text(l.tasks_work / l.tasks), grouped(l.waits),
                         l.waits == 0 ? "-" : ps_text(l.waited)});
     }
     return {
@@ -317,6 +307,7 @@ void add_graph(json& data, study::recorded_graph const& g, study::graph_figures 
             "The tasks of the graph compute nothing, so it has no timeline and no chain.");
         return;
     }
+    data["notes"].push_back(study::left_out);
     if (!data.contains("timeline")) {
         std::string note;
         std::uint64_t const end = run.time / 1000;
@@ -410,7 +401,7 @@ void add_graph(json& data, study::recorded_graph const& g, study::graph_figures 
                                 percent(static_cast<double>(f.use[i].searching), one),
                                 percent(static_cast<double>(f.use[i].asleep), one));
         }
-        constexpr char const* reasons[] = {"tasks waited for a lock", "one task ran alone",
+        constexpr char const* reasons[] = {"tasks waited for a lock", "one worker ran alone",
                                            "fewer tasks than workers", "tasks waited for something outside",
                                            "the pool had no task"};
         for (unsigned i = 0; i < study::kinds_of_lack; ++i) {
@@ -445,11 +436,15 @@ void add_graph(json& data, study::recorded_graph const& g, study::graph_figures 
                             r.graph_file, f.tasks, ps_text(f.work), ps_text(f.span), f.parallelism());
         text += fmt::format("  {} workers, simulated: {:.2f} times as fast as one\n", all.run->workers,
                             all.run->speedup());
+        text += fmt::format("  {}\n", study::left_out);
         if (r.graph->has_lines()) {
             text +=
                 "\n  of chain   of work   burdened par.     tasks      a task     waits      waited   line\n";
             std::size_t shown = 0;
             for (auto const& l : f.lines) {
+                if (l.line == 0 && l.work == 0) {
+                    continue; // threads outside, which fork the first task
+                }
                 if (++shown > 20) {
                     break;
                 }
@@ -457,7 +452,7 @@ void add_graph(json& data, study::recorded_graph const& g, study::graph_figures 
                                     percent(static_cast<double>(l.on_chain), static_cast<double>(f.span)),
                                     percent(static_cast<double>(l.work), static_cast<double>(f.work)),
                                     parallelism(l, all.price), l.tasks,
-                                    l.tasks == 0 ? "-" : ps_text(l.work / l.tasks), l.waits,
+                                    l.tasks == 0 ? "-" : ps_text(l.tasks_work / l.tasks), l.waits,
                                     l.waits == 0 ? "-" : ps_text(l.waited), r.graph->line_names()[l.line]);
             }
         }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "commands.hpp"
+#include "recorded.hpp"
 #include "study/diagnosis.hpp"
 #include "study/graph.hpp"
 
@@ -90,8 +92,18 @@ constexpr std::size_t most_parts = 20;
     return b == 0 ? 1 : static_cast<double>(a) / static_cast<double>(b);
 }
 
+[[nodiscard]] std::unique_ptr<study::recorded_graph> read_task_graph(std::string const& file) {
+    std::ifstream in(file, std::ios::binary);
+    if (is_trace(in, file)) {
+        throw std::runtime_error(file +
+                                 ": it is a trace, and this command reads a task graph (pilfer profile "
+                                 "--graph)");
+    }
+    return study::read_graph(in, file);
+}
+
 [[nodiscard]] int whatif(whatif_settings const& s) {
-    auto const graph = study::read_graph(s.file);
+    auto const graph = read_task_graph(s.file);
     study::costs const price = s.costs.empty() ? study::built_in_costs() : study::read_costs(s.costs);
     bool const by_line = !s.line.empty() || (graph->has_lines() && !s.functions);
     std::vector<double> factor(by_line ? graph->lines().size() : graph->parts().size(), 1.0);
@@ -159,6 +171,7 @@ constexpr std::size_t most_parts = 20;
     for (auto const& [n, time] : times) {
         fmt::print("  {:>7}{:>12}{:>11.2f}\n", n, text(time), ratio(alone, time));
     }
+    fmt::print("  {}\n", study::left_out);
     if (gains.empty()) {
         fmt::print("\nno task computes anything, so there is nothing to make faster\n");
         return exit_good;

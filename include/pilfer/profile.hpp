@@ -43,11 +43,19 @@ struct work_span {
     [[nodiscard]] double most_speedup(unsigned workers) const noexcept {
         return std::min(static_cast<double>(workers), parallelism());
     }
-    /// The speed-up that a greedy schedule reaches at least: work / (work / workers + burdened span).
-    /// Source: Graham 1969, Brent 1974; He, Leiserson and Leiserson, SPAA 2010 (Cilkview).
+    /// The speed-up that a greedy schedule reaches at least: work / (work / workers + span * (1 - 1 /
+    /// workers)
+    /// + burdened span - span); 1 for one worker, which steals nothing. Assumes that tasks wait for tasks
+    /// alone, not for locks or input, and that they compute as fast beside each other as alone. Below 1:
+    /// thefts cost more than the workers give. Source: Graham 1969, Brent 1974; He, Leiserson and Leiserson,
+    /// SPAA 2010 (Cilkview).
     [[nodiscard]] double least_speedup(unsigned workers) const noexcept {
+        if (workers <= 1) {
+            return 1;
+        }
         const auto work = static_cast<double>(work_ns);
-        const double time = work / std::max(1U, workers) + static_cast<double>(burdened_span_ns);
+        const auto span = static_cast<double>(span_ns);
+        const double time = (work - span) / workers + std::max(span, static_cast<double>(burdened_span_ns));
         return time > 0 ? work / time : 1;
     }
 

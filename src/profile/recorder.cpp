@@ -31,7 +31,7 @@ burden burden_from(const char* environment) {
     const auto resume = two ? std::from_chars(theft.ptr + 1, end, b.resume_ns) : theft;
     if (!two || resume.ec != std::errc{} || resume.ptr != end || b.theft_ns > most || b.resume_ns > most) {
         throw std::invalid_argument("pilfer: PILFER_PROFILE_BURDEN must be what a theft and what a "
-                                    "resumption costs, as in \"2000,1000\", from 0 to 1000000000 ns each, "
+                                    "resumption costs, as in \"561,51\", from 0 to 1000000000 ns each, "
                                     "not \"" +
                                     std::string(environment) + "\"");
     }
@@ -256,6 +256,7 @@ void recorder::close_strand() {
         t.longest.places.add(t.came_to, t.strand_ns, 0);
         m_at[t.came_to].work_ns += t.strand_ns;
         m_at[t.came_to].strands += 1;
+        m_at[t.forked_at].tasks_ns += t.strand_ns;
     }
     t.strand_ns = 0;
 }
@@ -772,6 +773,7 @@ void recorder::write_lines(std::ostream& out) const {
         r.work_ns += m_at[i].work_ns;
         r.strands += m_at[i].strands;
         r.tasks += m_at[i].tasks;
+        r.tasks_ns += m_at[i].tasks_ns;
         r.waits += m_at[i].waits;
         r.waited_ns += m_at[i].waited_ns;
     }
@@ -788,8 +790,9 @@ void recorder::write_lines(std::ostream& out) const {
         }
         writer.begin(name);
         const std::pair<const char*, std::uint64_t> numbers[] = {
-            {"work_ns", r.work_ns}, {"chain_ns", r.chain_ns}, {"burden_ns", r.burden_ns}, {"tasks", r.tasks},
-            {"strands", r.strands}, {"waits", r.waits},       {"waited_ns", r.waited_ns}};
+            {"work_ns", r.work_ns}, {"chain_ns", r.chain_ns},  {"burden_ns", r.burden_ns},
+            {"tasks", r.tasks},     {"tasks_ns", r.tasks_ns},  {"strands", r.strands},
+            {"waits", r.waits},     {"waited_ns", r.waited_ns}};
         for (const auto& [what, n] : numbers) {
             writer.add(what, n);
         }

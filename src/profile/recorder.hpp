@@ -75,10 +75,10 @@ struct spot {
     std::uintptr_t end = 0;
 };
 
-/// The burden of a theft and of a resumption: estimates of what they cost on a machine of today.
+/// The burden of a theft and of a resumption: what study::built_in_costs() says, which `pilfer view` uses.
 struct burden {
-    std::uint64_t theft_ns = 2'000;
-    std::uint64_t resume_ns = 1'000;
+    std::uint64_t theft_ns = 561;
+    std::uint64_t resume_ns = 51;
 };
 /// Parses PILFER_PROFILE_BURDEN: "THEFT,RESUMPTION" in nanoseconds, 0 to 10^9 each; null: the default. Throws
 /// std::invalid_argument, which names the variable.
@@ -213,7 +213,8 @@ private:
     struct place_figures {
         std::uint64_t work_ns = 0;
         std::uint64_t strands = 0;
-        std::uint64_t tasks = 0; // forked there
+        std::uint64_t tasks = 0;    // forked there
+        std::uint64_t tasks_ns = 0; // what these compute, from any place on
         std::uint64_t waits = 0;
         std::uint64_t waited_ns = 0; // if there were a worker for each task
     };

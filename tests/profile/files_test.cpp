@@ -282,8 +282,12 @@ TEST(speed_up_laws, hold_on_computed_examples) {
     EXPECT_DOUBLE_EQ(p.burdened_parallelism(), 4);
     EXPECT_DOUBLE_EQ(p.most_speedup(4), 4);
     EXPECT_DOUBLE_EQ(p.most_speedup(64), 10);
-    EXPECT_DOUBLE_EQ(p.least_speedup(4), 2);
-    EXPECT_DOUBLE_EQ(p.least_speedup(1), 0.8);
+    EXPECT_DOUBLE_EQ(p.least_speedup(4), 1'000 / (1'000.0 / 4 + 100 * 0.75 + 150));
+    EXPECT_DOUBLE_EQ(p.least_speedup(1), 1) << "one worker steals nothing";
+    p.span_ns = p.burdened_span_ns = p.work_ns;
+    EXPECT_DOUBLE_EQ(p.least_speedup(8), 1) << "a serial program is as fast on any number of workers";
+    p.burdened_span_ns = 4'000;
+    EXPECT_DOUBLE_EQ(p.least_speedup(8), 0.25) << "thefts cost more than the workers give";
 }
 
 class bad_input_profile : public guarded {};

@@ -141,6 +141,24 @@ TEST_F(recorded_trace_file, waits_are_listed_by_the_names_of_objects) {
     EXPECT_EQ(f.lines.size(), 4U);
 }
 
+TEST_F(recorded_trace_file, places_on_one_line_are_one_row) {
+    const auto wait = [](unsigned context, int place) {
+        return begin(0, std::to_string(10 * context) + ".000", "own spark") +
+               end(0, std::to_string(10 * context + 5) + ".000",
+                   waits("a mutex", 7, context) + R"(,"place":)" + std::to_string(place)) +
+               begin(0, std::to_string(10 * context + 6) + ".000", "resumed anywhere", resumes(context)) +
+               end(0, std::to_string(10 * context + 8) + ".000");
+    };
+    std::string text = document(wait(1, 1) + wait(2, 2) + wait(3, 3));
+    const std::string before = R"("counters")";
+    text.insert(text.find(before), R"("places":[{"file":"a.cpp","line":3},{"file":"a.cpp","line":3},)"
+                                   R"({"file":"a.cpp","line":4}],)");
+    const auto f = study::figures_of(read(text));
+    ASSERT_EQ(f.lines.size(), 2U);
+    EXPECT_EQ(f.lines[0].waits, 2U);
+    EXPECT_EQ(f.lines[1].waits, 1U);
+}
+
 TEST_F(recorded_trace_file, the_sentence_names_the_largest_cause) {
     using study::cause;
     const std::string whole = begin(0, "0.000", "own spark") + end(0, "100.000");

@@ -125,6 +125,32 @@ TEST_F(lines_command, every_way_to_run_tasks_has_its_line) {
     }
 }
 
+TEST_F(lines_command, what_a_parent_computes_is_not_in_the_average_of_its_tasks) {
+    for (const std::string& program : programs()) {
+        const folder f;
+        const auto p = profiled(program, "parent", f);
+        const auto& lines = p.at("lines");
+        const auto line = std::find_if(lines.begin(), lines.end(),
+                                       [](const auto& l) { return name_of(l) == marked("parent"); });
+        ASSERT_NE(line, lines.end()) << program << p.dump(2);
+        EXPECT_EQ(line->at("tasks"), 200) << program;
+        EXPECT_GT(line->at("work_ns"), 200 * 20'000) << program;
+        EXPECT_LT(line->at("tasks_ns"), 200 * 500) << program << p.dump(2);
+        std::uint64_t all = 0;
+        for (const auto& l : lines) {
+            all += l.at("tasks_ns").get<std::uint64_t>();
+        }
+        EXPECT_EQ(all, p.at("work_ns")) << "every task is at one line";
+        const auto text = tool("profile " + program + " parent");
+        EXPECT_TRUE(has(text, "Tiny tasks: " + marked("parent"))) << text.text;
+        const auto s = tool("view --text " + f.at("g"));
+        EXPECT_TRUE(
+            std::regex_search(s.text, std::regex(" 200 +[0-9.]+ ns [^\n]*" + marked("parent") + "\n")))
+            << s.text;
+        EXPECT_FALSE(has(s, "(line not known)")) << "threads outside are no line\n" << s.text;
+    }
+}
+
 TEST_F(lines_command, a_loop_that_recurses_deeply_keeps_its_line) {
     for (const std::string& program : programs()) {
         const folder f;

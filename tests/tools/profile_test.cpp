@@ -99,6 +99,9 @@ TEST_F(profile_command, prints_a_table) {
           "burdened parallelism", "average strand", "speed-up at least", "asked for 4 workers"}) {
         EXPECT_TRUE(has(s, text)) << text << "\n" << s.text;
     }
+    EXPECT_TRUE(has(s, "        1                1.00      1.00\n")) << "one worker steals nothing\n"
+                                                                     << s.text;
+    EXPECT_TRUE(has(s, "Locks, caches and memory are not part of this")) << s.text;
     const auto small = profile("", profiled() + "two_pools");
     EXPECT_EQ(small.code, 0);
     EXPECT_TRUE(has(small, "pool 1 of 2, process ") != has(small, "pool 2 of 2, process ")) << small.text;
@@ -192,14 +195,26 @@ TEST_F(profile_command, reads_the_cost_of_a_theft_from_the_file_of_calibrate) {
     EXPECT_LE(burden, 9U * (600 + 52));
 
     const auto usual = profile("", profiled() + "fib");
-    EXPECT_TRUE(has(usual, "a theft costs 2.000 us, a resumption 1.000 us")) << usual.text;
+    EXPECT_TRUE(has(usual, "a theft costs 561 ns, a resumption 51 ns")) << usual.text;
     const auto text = profile("--costs " + costs.path(), profiled() + "fib");
     EXPECT_TRUE(has(text, "a theft costs 600 ns, a resumption 52 ns")) << text.text;
 }
 
 TEST_F(profile_command, passes_the_exit_code_on) {
     EXPECT_EQ(profile("", profiled() + "exits_with_7").code, 7);
-    EXPECT_EQ(profile("", profiled() + "dies").code, 128 + SIGKILL);
+    const auto killed = profile("", profiled() + "dies");
+    EXPECT_EQ(killed.code, 128 + SIGKILL);
+    EXPECT_TRUE(has(killed, "' was ended by signal 9 (Killed)\n")) << killed.text;
+    EXPECT_TRUE(has(killed, "dies, which was ended by signal 9 (Killed)\n")) << "in the report, too\n"
+                                                                             << killed.text;
+    const auto without = profile("", "sh -c 'kill -TERM $$'");
+    EXPECT_TRUE(has(without, "ended by signal 15") && !has(without, "made no pool")) << without.text;
+    EXPECT_EQ(profile("-- ", profiled() + "exits_with_7").code, 7) << "-- ends the options";
+    const temporary report;
+    EXPECT_EQ(profile("--json -o " + report.path() + " -- ", profiled() + "exits_with_7").code, 7);
+    EXPECT_EQ(profile("", "sh -c 'test \"$1\" = -- && exit 9' sh --").code, 9) << "that of the program stays";
+    EXPECT_TRUE(has(profile("--", ""), "PROGRAM is required"));
+    EXPECT_TRUE(has(profile("--help", ""), "[OPTIONS] [--] PROGRAM [ARGUMENTS...]"));
     const auto left = profile("", profiled() + "is_forked_child");
     EXPECT_EQ(left.code, 5);
     EXPECT_TRUE(has(left, "did not end")) << left.text;
@@ -229,6 +244,10 @@ TEST_F(bad_input_profile_command, reports_a_reason) {
     const auto unwritable = profile("-o /nowhere/at/all", profiled() + "exits_with_7");
     EXPECT_EQ(unwritable.code, 1);
     EXPECT_TRUE(has(unwritable, "/nowhere/at/all")) << unwritable.text;
+    const auto no_graph = profile("--graph /nowhere/at/all", profiled() + "exits_with_7");
+    EXPECT_EQ(no_graph.code, 1) << "and not 7: the program is not run";
+    EXPECT_TRUE(has(no_graph, "cannot write '/nowhere/at/all'")) << no_graph.text;
+    EXPECT_EQ(profile("--graph /dev/null", profiled() + "exits_with_7").code, 7);
 }
 
 TEST_F(bad_input_profile_command, refuses_a_temporary_folder_whose_name_would_be_replaced) {
@@ -248,6 +267,7 @@ TEST_F(bad_input_profile_command, refuses_malformed_costs) {
         EXPECT_EQ(s.code, 1) << s.text; // and not 7: the program is not run
         EXPECT_TRUE(has(s, path)) << s.text;
         EXPECT_TRUE(has(s, why)) << s.text;
+        EXPECT_FALSE(has(s, "json.exception")) << s.text;
     };
     refused("/nowhere/at/all", "cannot be read");
     const temporary costs;

@@ -135,7 +135,11 @@ class view_command : public guarded {};
 TEST_F(view_command, names_a_serial_part_by_trace_and_by_graph) {
     const folder f;
     trace("serial_part", f.at("t"));
-    EXPECT_EQ(first_line(f.at("t")).rfind("A serial part holds it back: ", 0), 0U) << first_line(f.at("t"));
+    const std::string by_trace = first_line(f.at("t"));
+    EXPECT_EQ(by_trace.rfind("A serial part, or tasks too small to be stolen, hold it back: ", 0), 0U)
+        << by_trace;
+    EXPECT_NE(by_trace.find("A task graph (pilfer profile --graph) tells which."), std::string::npos)
+        << by_trace;
     graph("serial_part", f.at("g"));
     EXPECT_EQ(first_line(f.at("g")).rfind("A serial part holds it back: task ", 0), 0U)
         << first_line(f.at("g"));
@@ -320,6 +324,10 @@ TEST_F(bad_input_view_command, whatif_refuses_it_too) {
     };
     refused("", 2, "FILE");
     refused("/nowhere/at/all", 1, "cannot be read");
+    write(f.at("empty"), "");
+    refused(f.at("empty"), 1, "it is empty");
+    write(f.at("t"), "{}");
+    refused(f.at("t"), 1, "it is a trace");
     write(f.at("g"), two_parts);
     refused("--faster 0.5 " + f.at("g"), 2, "faster");
     refused("--workers 0 " + f.at("g"), 2, "workers");

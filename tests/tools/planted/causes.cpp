@@ -100,6 +100,16 @@ void kinds() {
     (void)pilfer::reduce(0, 30, 0L, value, std::plus<>{}); // HERE: reduce
 }
 
+/// A parent computes between its forks, and its tasks do next to nothing.
+void parent() {
+    pilfer::scope s;
+    for (int i = 0; i < 200; ++i) {
+        s.fork([] {}); // HERE: parent
+        compute(20);
+    }
+    s.sync();
+}
+
 /// A loop is split so often that its recursion is deeper than a recording looks at.
 void deep() {
     compute(1'000);
@@ -147,15 +157,10 @@ void held() {
 
 int main(int count, char** words) {
     const char* const name = count > 1 ? words[1] : "";
-    constexpr std::pair<const char*, void (*)()> all[] = {{"serial", serial},
-                                                          {"tiny", tiny},
-                                                          {"lock", lock},
-                                                          {"future", future},
-                                                          {"unbalanced", unbalanced},
-                                                          {"kinds", kinds},
-                                                          {"channel", channel},
-                                                          {"held", held},
-                                                          {"deep", deep}};
+    constexpr std::pair<const char*, void (*)()> all[] = {
+        {"serial", serial},         {"tiny", tiny},   {"lock", lock},       {"future", future},
+        {"unbalanced", unbalanced}, {"kinds", kinds}, {"channel", channel}, {"held", held},
+        {"parent", parent},         {"deep", deep}};
     for (const auto& [known, f] : all) {
         if (std::strcmp(known, name) == 0) {
             pilfer::options o;
