@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "balance/text.hpp"
+#include "edits.hpp"
 
 namespace study {
 namespace {
@@ -355,6 +356,9 @@ graph_figures figures_of(const workload& graph) {
                 }
                 break;
             }
+            case step::kind::lock: // a chain is as long as it is if no other task wants a lock
+            case step::kind::unlock:
+                break;
             default: {
                 t.ended = true;
                 ++ended;
@@ -596,6 +600,7 @@ public:
     }
     [[nodiscard]] std::uint64_t awaitable() const override { return m_graph.awaitable(); }
     [[nodiscard]] moment work() const override { return m_graph.work(); }
+    [[nodiscard]] unsigned locks() const override { return m_graph.locks(); }
 
 private:
     const recorded_graph& m_graph;
@@ -626,6 +631,10 @@ moment predicted(const recorded_graph& g, unsigned workers, const costs& price,
     return predicted_of(edited(g, factor, false), workers, price);
 }
 
+moment predicted(const recorded_graph& g, unsigned workers, const costs& price) {
+    return predicted(g, workers, price, std::vector<double>(g.parts().size(), 1));
+}
+
 moment predicted_by_line(const recorded_graph& g, unsigned workers, const costs& price,
                          const std::vector<double>& factor) {
     return predicted_of(edited(g, factor, true), workers, price);
@@ -646,6 +655,35 @@ const line_figures* tiny_tasks(const graph_figures& f, const costs& price) {
     }
     return most;
 }
+
+std::string left_out(const recorded_graph& g) {
+    return g.locks() > 1 ? "Caches, memory and locks that are no pilfer::mutex are not simulated."
+                         : "Locks, caches and memory are not simulated: a trace (PILFER_TRACE, pilfer view) "
+                           "shows waits for locks.";
+}
+
+namespace {
+
+/// The sentence, if the simulated program is much faster without its locks; else empty.
+[[nodiscard]] std::string lock_that_holds_back(const recorded_graph& g, const graph_figures& f,
+                                               const simulated_run& run, const costs& price) {
+    const auto locks = locks_of(g);
+    if (locks.empty()) {
+        return "";
+    }
+    const moment without = predicted(*without_locks(g), run.workers, price);
+    if (static_cast<double>(without) > (1 - much) * static_cast<double>(run.time)) {
+        return "";
+    }
+    return fmt::format(
+        "A lock holds it back: tasks compute {} of {} under {}, so {} workers are {:.1f} times as fast as "
+        "one, and {:.1f} times without locks.",
+        time_text(to_ns(locks[0].held)), time_text(to_ns(f.work)), cut(lock_name(g, locks[0].lock)),
+        run.workers, run.speedup(),
+        static_cast<double>(run.alone) / static_cast<double>(std::max<moment>(without, 1)));
+}
+
+} // namespace
 
 diagnosis diagnose(const recorded_graph& g, const graph_figures& f, const simulated_run& run,
                    const costs& price) {
@@ -672,6 +710,9 @@ diagnosis diagnose(const recorded_graph& g, const graph_figures& f, const simula
         return {cause::nothing,
                 fmt::format("Nothing holds it back: {} workers are {:.1f} times as fast as one, simulated.",
                             run.workers, speedup)};
+    }
+    if (const std::string lock = lock_that_holds_back(g, f, run, price); !lock.empty()) {
+        return {cause::lock, lock};
     }
     const std::string so = speedup < 1 ? fmt::format("so {} workers are no faster than one.", run.workers)
                                        : fmt::format("so {} workers are only {:.1f} times as fast as one.",

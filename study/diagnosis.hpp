@@ -97,8 +97,7 @@ struct line_figures {
 };
 
 /// Printed beside simulated times.
-inline constexpr const char* left_out =
-    "Locks, caches and memory are not simulated: a trace (PILFER_TRACE, pilfer view) shows waits for locks.";
+[[nodiscard]] std::string left_out(const recorded_graph& g);
 
 struct graph_figures {
     std::uint64_t tasks = 0; ///< Without task 0, which is the threads outside.
@@ -153,6 +152,9 @@ struct part_figures {
 /// The makespan with the runtime's default policies if each part's strands took `factor[part]` of their time.
 [[nodiscard]] moment predicted(const recorded_graph& g, unsigned workers, const costs& price,
                                const std::vector<double>& factor);
+
+/// The makespan with the runtime's default policies.
+[[nodiscard]] moment predicted(const recorded_graph& g, unsigned workers, const costs& price);
 
 /// The same if the strands of each line took `factor[line]` of their time.
 [[nodiscard]] moment predicted_by_line(const recorded_graph& g, unsigned workers, const costs& price,

@@ -25,14 +25,15 @@ constexpr std::uint64_t most_places = std::uint64_t{1} << 24;
 // All tasks together: a hundred days. More picoseconds than a moment holds are less than twice as many.
 constexpr std::uint64_t most_ns = 10'000'000'000'000'000;
 
-/// All lines in one row of steps; a task begins at its line.
 class graph final : public recorded_graph {
 public:
-    graph(std::vector<step> steps, std::vector<std::uint64_t> begins, moment work,
-          std::vector<std::string> parts, std::vector<unsigned> part_of, std::vector<source_line> lines,
-          std::vector<unsigned> line_of)
-        : recorded_graph(std::move(parts), std::move(part_of), std::move(lines)), m_steps(std::move(steps)),
-          m_begins(std::move(begins)), m_work(work), m_line_of(std::move(line_of)) {}
+    explicit graph(graph_parts&& p)
+        : recorded_graph(std::move(p)), m_steps(std::move(p.steps)), m_begins(std::move(p.begins)),
+          m_line_of(std::move(p.line_of)) {
+        for (const step& s : m_steps) {
+            m_work += s.what == step::kind::compute ? s.value : 0;
+        }
+    }
 
     step next(std::uint64_t task, std::uint64_t& place) const override {
         return m_steps[m_begins[task] + place++];
@@ -49,8 +50,8 @@ public:
 private:
     std::vector<step> m_steps;
     std::vector<std::uint64_t> m_begins;
-    moment m_work;
-    std::vector<unsigned> m_line_of; // of each step; empty: no lines
+    std::vector<unsigned> m_line_of;
+    moment m_work = 0;
 };
 
 /// The user's function in the name of one of the library's templates, as in
@@ -116,11 +117,12 @@ public:
     [[nodiscard]] std::unique_ptr<recorded_graph> read() {
         constexpr std::string_view head = "pilfer-graph ";
         if (!next_line() || !m_line.starts_with(head)) {
-            fail("the first line must be 'pilfer-graph 2' or 'pilfer-graph 1'");
+            fail("the first line must be 'pilfer-graph 3', 2 or 1");
         }
         m_version = number(std::string_view(m_line).substr(head.size()), UINT32_MAX);
-        if (m_version < 1 || m_version > 2) {
-            fail(fmt::format("version {} of the format is not known: this command reads 1 and 2", m_version));
+        if (m_version < 1 || m_version > 3) {
+            fail(fmt::format("version {} of the format is not known: this command reads 1, 2 and 3",
+                             m_version));
         }
         while (next_line()) {
             if (m_line.empty() || m_line[0] == '#') {
@@ -160,6 +162,10 @@ public:
                     fail(place == 0 ? "places are counted from 1"
                                     : fmt::format("a second line for place {}", place));
                 }
+                continue;
+            }
+            if (first == "lock" && m_version >= 3) {
+                lock(rest);
                 continue;
             }
             task(number(first, most_tasks - 1), rest);
@@ -250,6 +256,8 @@ private:
                     fail("a function must be the first word of its task");
                 }
                 m_seen[t].function = number(w.substr(1), most_functions);
+            } else if ((sign == '(' || sign == ')') && m_version >= 3) {
+                put(lock_step(t, sign == '(', number(w.substr(1), most_places)));
             } else if (sign == ':' && m_version >= 2) {
                 place = number(w.substr(1), most_places);
             } else if (sign == '+' || sign == '>') {
@@ -258,7 +266,7 @@ private:
                     fail(child == 0 ? "task 0 is the root and cannot be forked"
                                     : fmt::format("task {} is forked twice", child));
                 }
-                of(child).place = place;
+                of(child).place = place == place_of_fork ? 0 : place;
                 put({sign == '+' ? step::kind::fork : step::kind::spawn, child});
             } else if (sign == '-') {
                 const std::uint64_t child = number(w.substr(1), most_tasks - 1);
@@ -273,7 +281,33 @@ private:
                 put({step::kind::compute, time});
             }
         }
+        if (!m_held.empty()) {
+            fail(fmt::format("task {} ends with lock {}", t, m_held.back()));
+        }
         put({step::kind::end});
+    }
+    /// `lock L P`
+    void lock(std::string_view rest) {
+        const std::uint64_t lock = number(word(rest), most_places);
+        const std::uint64_t place = number(rest, most_places);
+        if (lock == 0 || !m_lock_places.try_emplace(lock, place).second) {
+            fail(lock == 0 ? "locks are counted from 1" : fmt::format("a second place for lock {}", lock));
+        }
+    }
+    /// Locks are in the order of their first mention, so that a few large numbers take little memory.
+    [[nodiscard]] step lock_step(std::uint64_t t, bool takes, std::uint64_t lock) {
+        const auto at = std::find(m_held.begin(), m_held.end(), lock);
+        if (takes == (at != m_held.end())) {
+            fail(fmt::format("task {} {} lock {}", t, takes ? "locks twice" : "unlocks, but does not have,",
+                             lock));
+        }
+        if (takes) {
+            m_held.push_back(lock);
+        } else {
+            m_held.erase(at);
+        }
+        const std::uint64_t own = m_locks.try_emplace(lock, m_locks.size() + 1).first->second;
+        return {takes ? step::kind::lock : step::kind::unlock, own};
     }
     [[nodiscard]] std::unique_ptr<recorded_graph> finish(std::uint64_t tasks) {
         if (tasks != m_seen.size()) {
@@ -313,20 +347,26 @@ private:
             }
             part_of.push_back(at->second);
         }
-        std::vector<source_line> lines;
-        std::vector<unsigned> line_of = lines_of_steps(begins, lines);
-        return std::make_unique<graph>(std::move(m_steps), std::move(begins), m_work, std::move(parts),
-                                       std::move(part_of), std::move(lines), std::move(line_of));
+        std::map<std::uint64_t, unsigned> line_of_place = {{0, 0}};
+        graph_parts all{{}, {}, std::move(parts), std::move(part_of), {{}}, {}, {}};
+        all.line_of = lines_of_steps(begins, all.lines, line_of_place);
+        all.lock_lines.resize(m_locks.size() + 1);
+        for (const auto& [lock, own] : m_locks) {
+            const auto place = m_lock_places.find(lock);
+            all.lock_lines[own] = place == m_lock_places.end() ? 0 : line(line_of_place, place->second);
+        }
+        all.steps = std::move(m_steps);
+        all.begins = std::move(begins);
+        return make_graph(std::move(all));
     }
     /// Several places may be on one line, and a task begins at the place of its fork.
-    [[nodiscard]] std::vector<unsigned> lines_of_steps(const std::vector<std::uint64_t>& begins,
-                                                       std::vector<source_line>& lines) const {
-        lines = {{}};
+    [[nodiscard]] std::vector<unsigned>
+    lines_of_steps(const std::vector<std::uint64_t>& begins, std::vector<source_line>& lines,
+                   std::map<std::uint64_t, unsigned>& line_of_place) const {
         if (m_version < 2) {
             return {};
         }
         std::map<source_line, unsigned> numbers = {{{}, 0}};
-        std::map<std::uint64_t, unsigned> line_of_place = {{0, 0}};
         for (const auto& [place, line] : m_places) {
             const auto [at, is_new] = numbers.try_emplace(line, static_cast<unsigned>(lines.size()));
             if (is_new) {
@@ -371,9 +411,14 @@ private:
     std::map<std::uint64_t, source_line> m_places;
     std::vector<std::uint32_t> m_place_of; // of each step
     moment m_work = 0;
+    std::vector<std::uint64_t> m_held;                    // by the present task
+    std::map<std::uint64_t, std::uint64_t> m_locks;       // own numbers, from 1
+    std::map<std::uint64_t, std::uint64_t> m_lock_places; // where each was locked first
 };
 
 } // namespace
+
+std::unique_ptr<recorded_graph> make_graph(graph_parts p) { return std::make_unique<graph>(std::move(p)); }
 
 bool recorded_graph::has_lines() const noexcept {
     return std::any_of(m_lines.begin(), m_lines.end(), [](const source_line& l) { return !l.file.empty(); });

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <span>
 #include <vector>
 
@@ -48,6 +49,15 @@ struct frame {
     bool on_parent;            // It runs on its parent's stack: its end is the parent's next step.
     bool syncing;
     bool suspended;
+};
+
+/// A mutex. A newcomer may take it ahead of the first waiter, which then waits again, as in
+/// detail::mutex_protocol; but here there is no end to that.
+struct lock {
+    bool held = false;
+    bool called = false;               // the first waiter is on its way
+    unsigned last = 0;                 // the worker that locked it last
+    std::deque<std::uint32_t> waiting; // frames
 };
 
 enum class phase : std::uint8_t {
@@ -104,6 +114,7 @@ public:
         m_frames.reserve(1024);
         m_waiters.resize(program.awaitable(), no_frame);
         m_ended.resize(program.awaitable(), false);
+        m_locks.resize(program.locks());
     }
     result run();
 
@@ -135,6 +146,9 @@ private:
     bool on_top(unsigned i, std::uint32_t f);
     std::uint32_t release_waiters(unsigned i, std::uint64_t task);
     bool end_frame(unsigned i);
+    bool takes(unsigned i, lock& l, std::uint64_t place);
+    void gives(unsigned i, lock& l);
+    void suspend(unsigned i);
     void enter(unsigned i, const entry& e, std::uint32_t below = no_frame);
     void look(unsigned i);
     void search(unsigned i);
@@ -173,6 +187,7 @@ private:
     std::vector<std::uint32_t> m_free_frames;
     std::vector<std::uint32_t> m_waiters; // of each task: the first frame that awaits it
     std::vector<bool> m_ended;
+    std::vector<lock> m_locks;
     worker_set m_ready; // workers with a non-empty deque
     worker_set m_sleepers;
     moment m_now = 0;

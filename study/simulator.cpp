@@ -41,7 +41,9 @@ result simulation::run() {
         const unsigned i = m_events.first();
         m_now = m_events.when(i);
         if (m_now == never) {
-            throw std::runtime_error("all workers sleep with work left: the program waits for itself");
+            throw std::runtime_error("all workers sleep with work left: the program waits for itself, as "
+                                     "tasks do that take two locks "
+                                     "in different orders");
         }
         if (m_now >= m_how.until) {
             break;

@@ -18,6 +18,7 @@ void simulation::run_frame(unsigned i) {
             }
             continue;
         }
+        const std::uint64_t place = m_frames[f].place;
         const step s = m_program.next(m_frames[f].task, m_frames[f].place);
         switch (s.what) {
         case step::kind::compute:
@@ -45,6 +46,14 @@ void simulation::run_frame(unsigned i) {
             m_frames[f].syncing = true;
             m_frames[f].awaits = s.what == step::kind::await ? s.value : nothing;
             answer(i); // attend()
+            break;
+        case step::kind::lock:
+            if (!takes(i, m_locks[s.value], place)) {
+                return;
+            }
+            break;
+        case step::kind::unlock:
+            gives(i, m_locks[s.value]);
             break;
         case step::kind::end:
             if (!end_frame(i)) {
@@ -99,13 +108,52 @@ bool simulation::synced(unsigned i, std::uint32_t f) {
     if (awaits != nothing) {
         m_frames[f].next_waiter = std::exchange(m_waiters[awaits], f);
     }
-    m_frames[f].suspended = true;
+    suspend(i);
+    return false;
+}
+
+/// The frame that runs waits.
+void simulation::suspend(unsigned i) {
+    m_frames[m_workers[i].current].suspended = true;
     ++m_result.suspends;
     m_workers[i].current = no_frame;
     busy(i, false);
     m_spent += m_price.context_switch;
     resume_at(i, phase::looking);
-    return false;
+}
+
+/// mutex::lock(). False: the frame waits, and comes to `place` again when it is called.
+bool simulation::takes(unsigned i, lock& l, std::uint64_t place) {
+    const std::uint32_t f = m_workers[i].current;
+    const bool was_called = l.called && l.waiting.front() == f;
+    if (l.held) {
+        m_frames[f].place = place;
+        if (was_called) {
+            l.called = false;
+        } else {
+            l.waiting.push_back(f);
+        }
+        suspend(i);
+        return false;
+    }
+    l.held = true;
+    if (was_called) {
+        l.called = false;
+        l.waiting.pop_front();
+    }
+    m_spent += std::exchange(l.last, i) != i ? m_price.remote_line : 0;
+    return true;
+}
+
+/// mutex::unlock(): the first waiter becomes ready, and this frame goes on.
+void simulation::gives(unsigned i, lock& l) {
+    l.held = false;
+    if (!l.waiting.empty() && !l.called) {
+        l.called = true;
+        m_workers[i].deque.push({l.waiting.front(), is_frame});
+        after_push(i);
+        touched(i);
+    }
 }
 
 /// Begins on top of `f` the task that `f` waits for, if that is the newest of its own.

@@ -19,9 +19,11 @@ struct step {
         call,     ///< The task `value` as a function, like the first branch of a join.
         sync,     ///< Wait for every child announced so far; run those that were not stolen, newest first.
         // Recorded graphs only, whose tasks may end before those that they have forked:
-        fork,  ///< Announce `value`; no sync waits for it.
-        spawn, ///< Run `value` at once, and announce the rest of this task.
-        await, ///< Continue when the task `value` has ended.
+        fork,   ///< Announce `value`; no sync waits for it.
+        spawn,  ///< Run `value` at once, and announce the rest of this task.
+        await,  ///< Continue when the task `value` has ended.
+        lock,   ///< Wait until no task holds the lock `value`, and hold it.
+        unlock, ///< Hold it no longer.
         end,
     };
     kind what;
@@ -52,6 +54,8 @@ public:
     [[nodiscard]] virtual arrival arrives(std::uint64_t k, unsigned workers) const;
     /// Tasks with a number lower than this may be awaited.
     [[nodiscard]] virtual std::uint64_t awaitable() const { return 0; }
+    /// Numbers of locks are lower than this.
+    [[nodiscard]] virtual unsigned locks() const { return 0; }
     /// The line of the source at which the action of `task` at `place` was reached: an index of
     /// recorded_graph::lines(). 0: not known.
     [[nodiscard]] virtual unsigned line_at(std::uint64_t, std::uint64_t) const { return 0; }

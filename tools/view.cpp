@@ -307,7 +307,7 @@ void add_graph(json& data, study::recorded_graph const& g, study::graph_figures 
             "The tasks of the graph compute nothing, so it has no timeline and no chain.");
         return;
     }
-    data["notes"].push_back(study::left_out);
+    data["notes"].push_back(study::left_out(g));
     if (!data.contains("timeline")) {
         std::string note;
         std::uint64_t const end = run.time / 1000;
@@ -436,7 +436,7 @@ void add_graph(json& data, study::recorded_graph const& g, study::graph_figures 
                             r.graph_file, f.tasks, ps_text(f.work), ps_text(f.span), f.parallelism());
         text += fmt::format("  {} workers, simulated: {:.2f} times as fast as one\n", all.run->workers,
                             all.run->speedup());
-        text += fmt::format("  {}\n", study::left_out);
+        text += fmt::format("  {}\n", study::left_out(*r.graph));
         if (r.graph->has_lines()) {
             text +=
                 "\n  of chain   of work   burdened par.     tasks      a task     waits      waited   line\n";

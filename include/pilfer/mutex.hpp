@@ -88,7 +88,7 @@ public:
         PILFER_TEST_POINT("unlocks a mutex", this);
         release();
         // The mutex may be gone. gives_lock() may call the user's code, which may want this mutex again.
-        detail::gives_lock(detail::running_task());
+        detail::gives_lock(detail::running_task(), this);
     }
 
     /// For the library: unlocks. The holder calls gives_lock() afterwards.
@@ -121,14 +121,14 @@ private:
         const detail::worker* w = detail::this_worker();
         return w != nullptr ? w->current.load(detail::rlx) : outside();
     }
-    /// self(), and counts one lock more or one less for the calling task.
-    [[nodiscard]] static PILFER_ALWAYS_INLINE const void* holder() noexcept {
+    /// self(), and counts one lock more for the calling task.
+    [[nodiscard]] PILFER_ALWAYS_INLINE const void* holder() const noexcept {
         const detail::worker* w = detail::this_worker();
         if (w == nullptr) {
             return outside();
         }
         detail::activation* const a = w->current.load(detail::rlx);
-        detail::takes_lock(a);
+        detail::takes_lock(a, this);
         return a;
     }
     [[nodiscard]] static const void* outside() noexcept;

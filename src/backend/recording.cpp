@@ -72,6 +72,7 @@ bool recording::announce(scheduler& w, task_word task, way may) noexcept {
     if (!announced) {
         m_recorder->go_on();
     } else if ((task & kind_mask) == kind_continuation) {
+        watch_locks(w); // of the child, which runs now
         m_recorder->spawned(task, spawner(task), spot_of(PILFER_CALLER, &w));
     } else {
         m_recorder->forked(task & ~kind_mask, code_of(reinterpret_cast<spark*>(task & ~kind_mask)),
@@ -121,9 +122,19 @@ void recording::queue(submission& s, priority level, origin from) noexcept {
 
 // ---- what happens to tasks --------------------------------------------------------------------
 
+/// The present activation reports its locks from now on. Only the file of a graph has them.
+void recording::watch_locks(const scheduler& w) const noexcept {
+    if (m_graph_file != nullptr) {
+        w.current.load(rlx)->locks |= activation::locks_are_recorded;
+    }
+}
+
 void recording::task_begins(scheduler& w, task_word task) noexcept {
     const bool rest = (task & kind_mask) == kind_continuation;
     w.deque.signal().set(trip::yield_request);
+    if (!rest) { // a continuation's activation reports its locks already, and runs later
+        watch_locks(w);
+    }
     m_recorder->begun(rest ? task : task & ~kind_mask);
 }
 
@@ -142,6 +153,11 @@ void recording::task_returns(scheduler& w, void* left) noexcept {
     w.deque.signal().set(trip::yield_request);
     m_recorder->enter(static_cast<profile::recorder::task*>(left));
 }
+
+void recording::task_locks(const void* lock) noexcept {
+    m_recorder->locked(lock, spot_of(PILFER_CALLER, this_worker()));
+}
+void recording::task_unlocks(const void* lock) noexcept { m_recorder->unlocked(lock); }
 
 void recording::root_ends() noexcept { m_recorder->root_ended(); }
 void recording::child_ends(const void* scope) noexcept { m_recorder->child_ended(key_of(scope)); }

@@ -39,6 +39,8 @@ public:
     void task_ends() noexcept override;
     [[nodiscard]] void* task_leaves(const suspension* wait) noexcept override;
     void task_returns(scheduler& w, void* left) noexcept override;
+    void task_locks(const void* lock) noexcept override;
+    void task_unlocks(const void* lock) noexcept override;
     void root_ends() noexcept override;
     void child_ends(const void* scope) noexcept override;
     void synced(const void* scope) noexcept override;
@@ -56,6 +58,7 @@ public:
 
 private:
     void write_profile(std::ostream& out) const;
+    void watch_locks(const scheduler& w) const noexcept;
 
     const std::string m_pool_name;
     const unsigned m_workers_asked;

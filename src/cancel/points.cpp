@@ -4,6 +4,7 @@
 #include <pilfer/cancel.hpp>
 
 #include "cancel/cancellation.hpp"
+#include "worker/scheduler.hpp"
 
 namespace pilfer {
 inline namespace v0 {
@@ -38,6 +39,24 @@ scope_node* place_below(scope_node* node) noexcept {
         at = scope_node::strip(at)->parent();
     }
     return at;
+}
+
+void takes_recorded_lock(activation* a, const void* lock) noexcept {
+    a->locks &= ~activation::locks_are_recorded;
+    takes_lock(a, lock);
+    a->locks |= activation::locks_are_recorded;
+    if (lock != nullptr) {
+        backend_of(this_worker()).task_locks(lock);
+    }
+}
+
+void gives_recorded_lock(activation* a, const void* lock) noexcept {
+    if (lock != nullptr) {
+        backend_of(this_worker()).task_unlocks(lock);
+    }
+    a->locks &= ~activation::locks_are_recorded;
+    gives_lock(a, lock);
+    a->locks |= activation::locks_are_recorded;
 }
 
 void scope_outlives_lock(const activation* a) noexcept {

@@ -122,8 +122,8 @@ void resumption::take_scopes_along(const pool_core& to) {
     set_parent(d->parent);
     m_root = d->root;
     m_scopes = innermost != d->parent ? innermost : nullptr;
-    m_locks = a->locks;
-    a->locks = 0;
+    m_locks = a->locks & ~activation::locks_are_recorded;
+    a->locks -= m_locks;
     if (scope_node::strip(innermost) != nullptr && (w->pool != &to || to.schedulers() > 1)) {
         share_scopes(*w->pool,
                      scope_node::as_free(innermost)); // scope.M4: another worker may resume it in them
@@ -139,7 +139,7 @@ void resumption::check_held(unsigned other_locks) const {
         return;
     }
     activation* a = this_activation();
-    if (a->locks / 2 !=
+    if ((a->locks & ~activation::locks_are_recorded) / 2 !=
         d->root->locks + other_locks) { // the owner of the others is the task that would end here
         throw usage_error("pilfer: a lock that was not taken by co_await is held across a co_await that "
                           "suspends");
@@ -159,7 +159,7 @@ void resumption::bring_scopes() noexcept {
         return;
     }
     activation* a = this_activation();
-    a->locks = m_locks;
+    a->locks |= m_locks;
     if (m_scopes == nullptr) {
         return;
     }

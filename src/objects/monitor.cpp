@@ -108,7 +108,7 @@ void monitor_core::leave_and_serve() noexcept {
         }
     }
     // Last, because it may run user code, which may wait for a call that was served here.
-    gives_lock(running_task());
+    gives_lock(running_task(), m_lock.address());
 }
 
 } // namespace detail

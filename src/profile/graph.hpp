@@ -22,6 +22,9 @@ public:
     void forked(std::uint64_t task) { word('+', task); }
     void spawned(std::uint64_t task) { word('>', task); }
     void waited(std::uint64_t task) { word('-', task); }
+    /// From here on the task holds the lock, until unlocked().
+    void locked(std::uint64_t lock) { word('(', lock); }
+    void unlocked(std::uint64_t lock) { word(')', lock); }
     /// What follows was forked, or goes on, at this place.
     void at(std::uint64_t place) {
         if (place != m_place) {
@@ -43,7 +46,7 @@ private:
     std::uint64_t m_place = 0;
 };
 
-inline void write_head(std::ostream& out) { out << "pilfer-graph 2\n"; }
+inline void write_head(std::ostream& out) { out << "pilfer-graph 3\n"; }
 inline void write_task(std::ostream& out, std::uint64_t task, const line& l) {
     out << std::to_string(task) + l.words() + '\n'; // the stream's locale may group digits
 }
@@ -53,6 +56,10 @@ inline void write_function(std::ostream& out, std::uint64_t function, const std:
 /// `line` 0: `name` is that of a function, because the file is not known.
 inline void write_line(std::ostream& out, std::uint64_t place, unsigned line, const std::string& name) {
     out << "line " + std::to_string(place) + ' ' + std::to_string(line) + ' ' + name + '\n';
+}
+/// `place`: where it was locked first; 0: not known.
+inline void write_lock(std::ostream& out, std::uint64_t lock, std::uint64_t place) {
+    out << "lock " + std::to_string(lock) + ' ' + std::to_string(place) + '\n';
 }
 inline void write_end(std::ostream& out, std::uint64_t tasks) {
     out << "end " + std::to_string(tasks) + '\n';

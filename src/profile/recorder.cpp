@@ -243,10 +243,20 @@ void recorder::start_clock() noexcept {
     m_began.store(now, std::memory_order_relaxed);
 }
 
+/// Writes what the running task has computed since the last word.
+void recorder::write_strand() {
+    task& t = *m_running;
+    if (m_graph != nullptr) {
+        t.words.computed(t.strand_ns - t.written_ns);
+        t.written_ns = t.strand_ns;
+    }
+}
+
 /// The stretch since the last fork, wait or begin counts for the task that computed it.
 void recorder::close_strand() {
     task& t = *m_running;
-    t.words.computed(m_graph != nullptr ? t.strand_ns : 0);
+    write_strand();
+    t.written_ns = 0;
     t.longest.ns += t.strand_ns;
     t.longest.burdened_ns += t.strand_ns;
     t.longest.strands += 1;
@@ -439,6 +449,9 @@ std::unique_ptr<recorder::task> recorder::retire() {
     std::unique_ptr<task> t(std::exchange(m_running, nullptr));
     m_longest.raise(t->longest);
     if (m_graph != nullptr) {
+        for (const key lock : t->held) { // code after the end of a task is not recorded
+            t->words.unlocked(m_locks.at(lock).number);
+        }
         write_task(*m_graph, t->number, t->words);
         t->words = {};
     }
@@ -593,6 +606,38 @@ void recorder::got(const mark& m, const spot& here) noexcept {
     });
 }
 
+void recorder::locked(const void* lock, const spot& here) noexcept {
+    on_worker([&] {
+        if (m_running == nullptr || m_graph == nullptr) {
+            return;
+        }
+        const auto self = reinterpret_cast<key>(lock);
+        auto at = m_locks.find(self);
+        if (at == m_locks.end()) {
+            at = m_locks.emplace(self, lock_entry{m_locks.size() + 1, place_of(here, *m_running)}).first;
+        }
+        m_running->held.push_back(self);
+        write_strand();
+        m_running->words.locked(at->second.number);
+    });
+}
+
+void recorder::unlocked(const void* lock) noexcept {
+    on_worker([&] {
+        if (m_running == nullptr || m_graph == nullptr) {
+            return;
+        }
+        const auto self = reinterpret_cast<key>(lock);
+        auto& held = m_running->held;
+        const auto at = std::find(held.begin(), held.end(), self);
+        if (at != held.end()) { // else it was taken before the task was recorded
+            held.erase(at);
+            write_strand();
+            m_running->words.unlocked(m_locks.at(self).number);
+        }
+    });
+}
+
 void recorder::submitted(key child, code runs, const spot& here) noexcept {
     on_worker([&] { add_child(m_waiting[child], child, runs, behind_strand(), here); });
 }
@@ -702,6 +747,12 @@ void recorder::write_places() {
     }
 }
 
+void recorder::write_locks() {
+    for (const auto& [lock, entry] : m_locks) {
+        write_lock(*m_graph, entry.number, entry.place);
+    }
+}
+
 /// Of several places on one line the names are equal.
 recorder::line_name recorder::name_of(std::size_t place) const {
     const auto& names = sources();
@@ -808,6 +859,7 @@ void recorder::finish() noexcept {
             write_task(*m_graph, m_outside->number, m_outside->words);
             write_functions();
             write_places();
+            write_locks();
             write_end(*m_graph, m_made);
         }
     });

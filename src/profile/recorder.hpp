@@ -110,10 +110,12 @@ public:
         key awaited_as = 0;           // for what a caller returns from: a child of this scope
         path longest;                 // up to the current strand
         std::uint64_t strand_ns = 0;  // of that strand, so far
+        std::uint64_t written_ns = 0; // of it, in the words already
         std::uint64_t split_from = 0; // the total work when this task began or its loop was split
         trace::places::number forked_at = 0;
         trace::places::number came_to = 0; // where the current strand began
         line words;
+        std::vector<key> held; // locks, the oldest first; for the graph only
     };
 
     /// `graph`: the stream for the task graph, or null; it outlives the recorder's use by tasks. `lines`:
@@ -159,6 +161,9 @@ public:
     [[nodiscard]] task* called(key child) noexcept;
     /// The running task, called by `caller`, ends. The caller's clock stands until the next call.
     void returned(task* caller) noexcept;
+    /// The running task has taken, or released, the lock at this address. For the graph only.
+    void locked(const void* lock, const spot& here) noexcept;
+    void unlocked(const void* lock) noexcept;
     /// The running task submits `child`.
     void submitted(key child, code runs, const spot& here) noexcept;
     /// True if the running task's loop may be split: it has computed for `smallest_piece_ns` since it began
@@ -238,6 +243,7 @@ private:
     void stop_clock(std::uint64_t now) noexcept;
     void start_clock() noexcept;
     void close_strand();
+    void write_strand();
     [[nodiscard]] task& running() noexcept;
     [[nodiscard]] task& behind_strand();
     [[nodiscard]] trace::places::number place_of(const spot& here, const task& t);
@@ -247,6 +253,7 @@ private:
     task* add_child(std::unique_ptr<task>& slot, key self, code runs, task& parent, const spot& here,
                     key scope = 0);
     void write_functions();
+    void write_locks();
     void write_places();
     [[nodiscard]] const std::vector<trace::source_place>& sources() const;
     [[nodiscard]] line_name name_of(std::size_t place) const;
@@ -292,6 +299,12 @@ private:
     std::unordered_set<key> m_carriers;                  // about to be submitted
     std::atomic<std::size_t> m_carrier_count{0};         // their number
     std::unordered_map<code, std::uint64_t> m_functions; // numbers from 1; for the graph only
+    /// Locks by their addresses. Locks that follow each other at one address are one.
+    struct lock_entry {
+        std::uint64_t number;        // from 1
+        trace::places::number place; // where it was locked first
+    };
+    std::unordered_map<key, lock_entry> m_locks;
     const bool m_lines;
     trace::places m_places;
     std::vector<place_figures> m_at{{}};     // by place

@@ -161,7 +161,7 @@ bool scope_core::is_cleanup(const worker* w) noexcept {
 }
 
 void scope_core::look_for_children(worker* w) noexcept {
-    if (!unwinds(w) && w->current.load(rlx)->locks == 0) {
+    if (!unwinds(w) && !w->current.load(rlx)->holds_lock()) {
         (void)stopped_here(w); // propagates to this scope
     } else if (!drops()) {
         // A cleanup says no, and so does a scope that began under a lock of the owner. In an older scope the

@@ -27,15 +27,15 @@ shared_mutex::~shared_mutex() {
 
 void shared_mutex::unlock() noexcept {
     release();
-    detail::gives_lock(detail::running_task()); // last: see mutex::unlock()
+    detail::gives_lock(detail::running_task(), nullptr); // last: see mutex::unlock()
 }
 
 void shared_mutex::unlock_shared() noexcept {
     release_shared();
-    detail::gives_lock(detail::running_task());
+    detail::gives_lock(detail::running_task(), nullptr);
 }
 
-void shared_mutex::adopt() noexcept { detail::takes_lock(detail::running_task()); }
+void shared_mutex::adopt() noexcept { detail::takes_lock(detail::running_task(), nullptr); }
 
 void shared_mutex::release() noexcept {
     PILFER_TEST_POINT("unlocks a shared mutex", this);
@@ -83,7 +83,7 @@ bool shared_mutex::lock_within(detail::instant until) noexcept {
     PILFER_TEST_POINT("locks a shared mutex for itself", this);
     const bool owned = try_lock_within(until);
     if (owned) {
-        detail::takes_lock(detail::running_task());
+        detail::takes_lock(detail::running_task(), nullptr);
         detail::race::locks(this);
     }
     return owned;
@@ -93,7 +93,7 @@ bool shared_mutex::share_within(detail::instant until) noexcept {
     PILFER_TEST_POINT("locks a shared mutex with others", this);
     const bool shares = try_share_within(until);
     if (shares) {
-        detail::takes_lock(detail::running_task());
+        detail::takes_lock(detail::running_task(), nullptr);
         detail::race::locks(as_reader(this));
     }
     return shares;
@@ -104,7 +104,7 @@ void shared_mutex::lock_cancellable() {
     while (!try_lock_within(detail::never, detail::leaves::when_stopped)) {
         detail::leave_if_stopped();
     }
-    detail::takes_lock(detail::running_task());
+    detail::takes_lock(detail::running_task(), nullptr);
     detail::race::locks(this);
 }
 
@@ -113,7 +113,7 @@ void shared_mutex::lock_shared_cancellable() {
     while (!try_share_within(detail::never, detail::leaves::when_stopped)) {
         detail::leave_if_stopped();
     }
-    detail::takes_lock(detail::running_task());
+    detail::takes_lock(detail::running_task(), nullptr);
     detail::race::locks(as_reader(this));
 }
 

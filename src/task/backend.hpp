@@ -54,6 +54,9 @@ public:
     [[nodiscard]] virtual void* task_leaves(const suspension*) noexcept { return nullptr; }
     /// The task that waited resumes on `w`. The pointer is the result of task_leaves().
     virtual void task_returns(scheduler&, void*) noexcept {}
+    /// The running task has taken, or released, the lock at this address. The caller is the user's code.
+    virtual void task_locks(const void*) noexcept {}
+    virtual void task_unlocks(const void*) noexcept {}
     /// The running task, for which a thread outside waits, ends.
     virtual void root_ends() noexcept {}
     /// The running task, a child of this scope, ends.

@@ -197,7 +197,7 @@ void give_way(awaited what) noexcept {
     if (worker* w = this_worker()) {
         // Under a lock this task only yields. A task on top might want the lock too, and would wait forever;
         // a poll that runs no task reaches the unlock. See also the end of wait_in().
-        if (what == awaited::a_holder || w->current.load(rlx)->locks != 0 || !help_on_top(w)) {
+        if (what == awaited::a_holder || w->current.load(rlx)->holds_lock() || !help_on_top(w)) {
             backend_of(this_worker()).yield(*static_cast<scheduler*>(this_worker()));
         }
     }

@@ -98,9 +98,18 @@ TEST_F(recorded_graph, a_graph_that_waits_for_itself_is_named) {
 
 TEST_F(recorded_graph, errors_name_the_line) {
     const std::string head = "pilfer-graph 1\n";
-    EXPECT_EQ(refusal(""), "file:1: the first line must be 'pilfer-graph 2' or 'pilfer-graph 1'");
-    EXPECT_EQ(refusal("pilfer-graph 3\n"),
-              "file:1: version 3 of the format is not known: this command reads 1 and 2");
+    EXPECT_EQ(refusal(""), "file:1: the first line must be 'pilfer-graph 3', 2 or 1");
+    EXPECT_EQ(refusal("pilfer-graph 4\n"),
+              "file:1: version 4 of the format is not known: this command reads 1, 2 and 3");
+    EXPECT_EQ(refusal(head + "0 (1 )1\nend 1\n"), "file:2: '(1' is no number from 0 to 10000000000000000");
+    const std::string third = "pilfer-graph 3\n";
+    EXPECT_EQ(refusal(third + "0 (7 5 )7\nlock 7 0\nend 1\n"), "");
+    EXPECT_EQ(refusal(third + "0 (1 (1 )1\nend 1\n"), "file:2: task 0 locks twice lock 1");
+    EXPECT_EQ(refusal(third + "0 (1 )2 )1\nend 1\n"), "file:2: task 0 unlocks, but does not have, lock 2");
+    EXPECT_EQ(refusal(third + "0 (1 5\nend 1\n"), "file:2: task 0 ends with lock 1");
+    EXPECT_EQ(refusal(third + "0 5\nlock 0 0\nend 1\n"), "file:3: locks are counted from 1");
+    EXPECT_EQ(refusal(third + "0 5\nlock 1 0\nlock 1 0\nend 1\n"), "file:4: a second place for lock 1");
+    EXPECT_EQ(refusal(third + "0 (1 )1\nlock 1 5\nend 1\n"), "file:4: place 5 has no line");
     EXPECT_EQ(refusal(head + "0 5\n"), "file:3: the file ends without 'end N': it is not complete");
     EXPECT_EQ(refusal(head + "0 x\nend 1\n"), "file:2: 'x' is no number from 0 to 10000000000000000");
     EXPECT_EQ(refusal(head + "0 -1x\nend 1\n"), "file:2: '1x' is no number from 0 to 2147483647");

@@ -286,6 +286,47 @@ TEST_F(lines_command, the_line_of_a_lock_comes_first_in_a_trace) {
     }
 }
 
+TEST_F(lines_command, a_lock_that_all_tasks_want_is_in_the_graph_and_a_split_is_worth_most) {
+    for (const std::string& program : programs()) {
+        const folder f;
+        (void)profiled(program, "lock", f);
+        const auto ranked = tool("whatif --json --rank-on 4 " + f.at("g"));
+        ASSERT_EQ(ranked.code, 0) << ranked.text;
+        const auto first = nlohmann::json::parse(ranked.text).at("parts").at(0);
+        const auto name = first.value("edit", "");
+        EXPECT_NE(name.find(", locked at " + marked("lock") + ", split in 4"), std::string::npos)
+            << ranked.text;
+        EXPECT_EQ(first.at("tasks"), 30) << "critical sections";
+        const auto s =
+            tool("whatif --json --workers 1,4 --split-lock planted/" + marked("lock") + "=4 " + f.at("g"));
+        ASSERT_EQ(s.code, 0) << s.text;
+        const auto workers = nlohmann::json::parse(s.text).at("workers");
+        const auto gain = [&workers](int i) {
+            return workers.at(i).at("ns").get<double>() / workers.at(i).at("edited_ns").get<double>();
+        };
+        EXPECT_NEAR(gain(0), 1, 0.01) << s.text;
+        EXPECT_GT(gain(1), 3) << "four locks for four workers\n" << s.text;
+        EXPECT_LT(gain(1), 4.2) << s.text;
+        const auto v = tool("view --text " + f.at("g"));
+        EXPECT_EQ(v.text.rfind("A lock holds it back: tasks compute ", 0), 0U) << v.text;
+        EXPECT_TRUE(has(v, ", locked at " + marked("lock") + ", so 8 workers")) << v.text;
+    }
+}
+
+TEST_F(lines_command, a_recursion_with_another_grain_has_fewer_tasks) {
+    for (const std::string& program : programs()) {
+        const folder f;
+        (void)profiled(program, "tiny", f);
+        const auto s = tool("whatif --grain " + marked("tiny") + "=8 " + f.at("g"));
+        ASSERT_EQ(s.code, 0) << s.text;
+        std::smatch tasks;
+        ASSERT_TRUE(std::regex_search(s.text, tasks, std::regex("after the edit ([0-9]+) tasks"))) << s.text;
+        EXPECT_NEAR(std::stoi(tasks[1]), 8'192 / 8, 3) << "of 8,191 forks\n" << s.text;
+        const auto ranked = tool("whatif --json " + f.at("g"));
+        EXPECT_TRUE(has(ranked, marked("tiny") + ", 8 tasks in one")) << ranked.text;
+    }
+}
+
 TEST_F(lines_command, whatif_answers_for_one_line) {
     const folder f;
     (void)profiled(programs().at(0), "serial", f);
@@ -354,7 +395,8 @@ TEST_F(bad_input_lines_command, wrong_versions_and_places_are_refused_with_a_rea
         EXPECT_EQ(s.code, 1) << s.text;
         EXPECT_TRUE(has(s, why)) << s.text;
     };
-    refused("pilfer-graph 3\n0\nend 1\n", "version 3 of the format is not known: this command reads 1 and 2");
+    refused("pilfer-graph 4\n0\nend 1\n",
+            "version 4 of the format is not known: this command reads 1, 2 and 3");
     refused("pilfer-graph x\n0\nend 1\n", "'x' is no number");
     refused("pilfer-graph 2\n1 5\n0 :7 +1 -1\nend 2\n", "place 7 has no line");
     refused("pilfer-graph 2\n1 5\n0 :1 +1 -1\nline 1 3 a.cpp\nline 1 4 a.cpp\nend 2\n",

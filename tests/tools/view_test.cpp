@@ -164,8 +164,10 @@ TEST_F(view_command, names_a_lock_that_all_tasks_want) {
     }
     EXPECT_EQ(s.text.rfind("A lock holds it back: ", 0), 0U) << s.text;
     EXPECT_TRUE(has(s, " times for a mutex (object ")) << s.text;
-    // The graph alone cannot know, and with the trace the lock is still the cause.
+    // A graph of one worker has the critical sections.
     graph("one_lock", f.at("g"));
+    EXPECT_EQ(first_line(f.at("g")).rfind("A lock holds it back: tasks compute ", 0), 0U)
+        << first_line(f.at("g"));
     EXPECT_EQ(first_line(f.at("g") + " " + f.at("t")).rfind("A lock holds it back: ", 0), 0U);
 }
 
@@ -331,6 +333,13 @@ TEST_F(bad_input_view_command, whatif_refuses_it_too) {
     write(f.at("g"), two_parts);
     refused("--faster 0.5 " + f.at("g"), 2, "faster");
     refused("--workers 0 " + f.at("g"), 2, "workers");
+    refused("--grain a.cpp:3 " + f.at("g"), 2, "'a.cpp:3' has no '=K' at its end, with K from 2 to");
+    refused("--split-lock 1=1 " + f.at("g"), 2, "'1=1' has no '=K'");
+    refused("--split-lock =2 " + f.at("g"), 2, "'=2' has no '=K'");
+    refused("--grain a.cpp:3=2 " + f.at("g"), 1, "it has no lines");
+    refused("--split-lock 1=2 " + f.at("g"), 1, "it has no locks");
+    write(f.at("l"), "pilfer-graph 3\n0 +1 -1\n1 (1 5 )1\nend 2\n");
+    refused("--split-lock 2=2 " + f.at("l"), 1, "no lock is '2'; there are lock 1");
     write(f.at("cycle"), "pilfer-graph 1\n1 5 -2\n2 5 -1\n0 +1 +2 -1\nend 3\n");
     refused(f.at("cycle"), 1, "wait for each other");
 }

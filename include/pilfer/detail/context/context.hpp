@@ -41,8 +41,12 @@ struct activation {
     /// own.
     unsigned uncaught = 0;
     /// The number of library locks that the task holds, times 2. Plus 1 if the first of them marked
-    /// `node`, which an enclosing scope may have had marked before.
+    /// `node`, which an enclosing scope may have had marked before. And `locks_are_recorded`.
     unsigned locks = 0;
+    /// A bit of `locks`: the pool records a task graph, and wants to know of each lock.
+    static constexpr unsigned locks_are_recorded = 1U << 31;
+
+    [[nodiscard]] bool holds_lock() const noexcept { return (locks & ~locks_are_recorded) != 0; }
 };
 
 /// An activation on top of another frame. Every activation is one, except a context's own.

@@ -28,14 +28,14 @@ struct coroutine_locks {
     static void takes(coroutine_root* root) noexcept {
         if (root != nullptr) {
             ++root->locks;
-            detail::takes_lock(detail::running_task());
+            detail::takes_lock(detail::running_task(), nullptr);
         }
     }
     /// Called after the unlock. It may run code of the user.
     static void gives(coroutine_root* root) noexcept {
         if (root != nullptr) {
             --root->locks;
-            detail::gives_lock(detail::running_task());
+            detail::gives_lock(detail::running_task(), nullptr);
         }
     }
 

@@ -81,6 +81,8 @@ public:
 
     /// For coroutines, which wait for the lock by themselves and then call adopt().
     [[nodiscard]] Lock& lock() noexcept { return m_lock; }
+    /// For gives_lock().
+    [[nodiscard]] const void* address() const noexcept { return &m_lock; }
     /// Makes `self` the activation that is inside. It runs on top of the one that has entered.
     void is_inside(activation* self) noexcept { m_inside.store(self, rlx); }
     void pass() noexcept {

@@ -354,7 +354,7 @@ PILFER_API void put_context_cold(worker* w, context* c) noexcept;
 PILFER_ALWAYS_INLINE void put_context(worker* w, context* c) noexcept {
     PILFER_CHAOS_POINT(contexts);
     // A child of spawn does not set this word: on this stack it would count on from what is left here.
-    ensure([c] { return c->self.locks == 0; }, "a task ended that holds a lock of the library");
+    ensure([c] { return !c->self.holds_lock(); }, "a task ended that holds a lock of the library");
     // In the usual case the list is as it was when this context was taken from it. The comparison includes
     // the rank of the first one: otherwise a list that grew below it would never be cut.
     c->change(context_state::running, context_state::cached);
