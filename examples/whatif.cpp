@@ -4,11 +4,22 @@
 //     pilfer whatif --workers 1,2 --rank-on 2 graph.txt
 //
 // `whatif load`, `whatif convert` and `whatif index` really make one of them twice as fast, and print the
-// milliseconds.
+// milliseconds. Two other programs are `whatif lock N`, whose tasks share N locks, and `whatif grain N`,
+// whose tasks have N items each. What a split of the lock, or larger tasks, would give:
+//
+//     pilfer profile --graph graph.txt ./whatif lock 1
+//     pilfer whatif --split-lock 1=4 graph.txt
+//     pilfer profile --graph graph.txt ./whatif grain 1
+//     pilfer whatif --grain whatif.cpp:68=8 graph.txt
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <ctime>
+#include <functional>
+#include <mutex>
 #include <string_view>
+#include <vector>
 
 #include <pilfer/pilfer.hpp>
 
@@ -51,23 +62,56 @@ void index(speeds by) {
     s.sync();
 }
 
+/// Tasks that spend most of their time under a lock.
+void share(int locks) {
+    std::vector<pilfer::mutex> all(static_cast<std::size_t>(locks));
+    pilfer::scope s;
+    for (std::size_t i = 0; i < 300; ++i) {
+        s.fork([&all, i] {
+            compute(15'000);
+            const std::lock_guard held(all[i % all.size()]);
+            compute(45'000);
+        });
+    }
+    s.sync();
+}
+
+/// Tasks of some short items each.
+void visit(int items) {
+    pilfer::scope s;
+    for (int i = 0; i < 100'000; i += items) {
+        s.fork([n = std::min(items, 100'000 - i)] { compute(20 * n); });
+    }
+    s.sync();
+}
+
+/// Runs `f` in a pool, and prints how long it took.
+void measure(const std::function<void()>& f) {
+    pilfer::pool pool;
+    const std::clock_t used = std::clock();
+    const auto begin = std::chrono::steady_clock::now();
+    pool.run(f);
+    const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
+    std::printf("%.3f ms, CPU time %.3f ms\n", took.count(),
+                1'000.0 * static_cast<double>(std::clock() - used) / CLOCKS_PER_SEC);
+}
+
 } // namespace
 
 int main(int count, char** words) {
     const std::string_view faster = count > 1 ? words[1] : "";
+    const int number = count > 2 ? std::max(std::atoi(words[2]), 1) : 1;
+    if (faster == "lock" || faster == "grain") {
+        measure([=] { faster == "lock" ? share(number) : visit(number); });
+        return 0;
+    }
     speeds by;
     by.load = faster == "load" ? 2 : 1;
     by.convert = faster == "convert" ? 2 : 1;
     by.index = faster == "index" ? 2 : 1;
-    pilfer::pool pool;
-    const std::clock_t used = std::clock();
-    const auto begin = std::chrono::steady_clock::now();
-    pool.run([by] {
+    measure([by] {
         load(by);
         convert(by);
         index(by);
     });
-    const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
-    std::printf("%.3f ms, CPU time %.3f ms\n", took.count(),
-                1'000.0 * static_cast<double>(std::clock() - used) / CLOCKS_PER_SEC);
 }
