@@ -113,15 +113,9 @@ void add_record(CLI::App& app, int& code) {
     command->add_option("--workers", s->workers, "of the program; otherwise as usual, but at least 2")
         ->check(CLI::Range(1, 4096));
     command->footer("The exit code is that of PROGRAM; 126 and 127: PROGRAM could not be executed.");
-    command->prefix_command(); // whatever follows the program is its own
+    takes_program(*command);
     command->callback([command, s, &code] {
-        s->program = command->remaining();
-        if (s->program.empty()) {
-            throw CLI::RequiredError("PROGRAM");
-        }
-        if (s->program[0].starts_with('-')) {
-            throw CLI::ExtrasError({s->program[0]});
-        }
+        s->program = program_of(*command);
         code = record(*s);
     });
 }
