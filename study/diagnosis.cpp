@@ -123,7 +123,8 @@ namespace {
 /// The waits by line. Waiters that get a lock one after another held it meanwhile.
 [[nodiscard]] std::vector<waits_at> waits_by_line(const recorded_trace& t) {
     std::vector<waits_at> all;
-    std::map<std::tuple<source_line, unsigned, unsigned>, std::size_t> known; // several places may be on one line
+    std::map<std::tuple<source_line, unsigned, unsigned>, std::size_t>
+        known; // several places may be on one line
     std::map<std::uint64_t, std::vector<std::pair<const recorded_wait*, std::size_t>>> locks;
     for (const recorded_wait& w : t.waits) {
         const bool lock = nature_of(t.reasons[w.reason]) == nature::lock;
