@@ -73,6 +73,20 @@ void complete(std::string const& file, recorded_text const& text, ending const& 
     }
 }
 
+/// No folder, pipe or device, whose end may never come.
+[[nodiscard]] bool is_file(std::string const& file) {
+    std::error_code none;
+    return std::filesystem::is_regular_file(file, none);
+}
+
+/// An older recording might be taken for the one of this run. A link stays.
+void remove_older(std::string const& file) {
+    std::error_code ignored;
+    if (is_file(file)) {
+        (void)std::filesystem::remove(std::filesystem::canonical(file, ignored), ignored);
+    }
+}
+
 [[nodiscard]] int record(record_settings const& s) {
     if (!may_have_test_library("record", s.program[0])) {
         return exit_bad_usage;
@@ -85,9 +99,11 @@ void complete(std::string const& file, recorded_text const& text, ending const& 
     if (s.workers != 0) {
         ::setenv("PILFER_WORKERS", std::to_string(s.workers).c_str(), 1);
     }
-    std::error_code ignored;
-    (void)std::filesystem::remove(file, ignored); // else an older one might be taken for this one
+    remove_older(file);
     ending const ended = run_program("record", s.program);
+    if (!is_file(file)) {
+        return ended.code; // the program has said why
+    }
     recorded_text const text(file);
     if (!ended.was_executed() || text.all.empty()) {
         return ended.code; // it has said why

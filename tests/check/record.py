@@ -131,4 +131,20 @@ done = run([PROGRAM, "right"], PILFER_RECORD="/nowhere/at/all")
 expect("no such folder", done.returncode == 2 and "/nowhere/at/all" in done.stderr and "began" not in done.stdout, done)
 done = run([PROGRAM, "right"], PILFER_SCHEDULE="@/nowhere/at/all")
 expect("no such recording", done.returncode == 2 and "/nowhere/at/all" in done.stderr, done)
+
+# What is no file stays what it is.
+if PILFER:
+    for name, make in ("a folder", os.mkdir), ("a pipe", os.mkfifo):
+        path = os.path.join(FOLDER.name, name)
+        make(path)
+        before = os.stat(path)
+        done = run([PILFER, "record", "--output", path, PROGRAM, "right"])
+        after = os.stat(path)
+        same = (before.st_ino, before.st_mode) == (after.st_ino, after.st_mode)
+        expect(f"{name} stays", same and done.returncode == 2 and path in done.stderr, done)
+    target, link = FILE + " of a link", FILE + " by a link"
+    open(target, "w", encoding="ascii").close()
+    os.symlink(target, link)
+    done = run([PILFER, "record", "--output", link, PROGRAM, "right"])
+    expect("a link stays", os.path.islink(link) and os.path.getsize(target) > 0 and done.returncode == 0, done)
 sys.exit(1 if wrong else 0)
