@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "platform/whole_program.hpp"
+#include "search/chooser.hpp"
 #include "search/recorded.hpp"
 
 namespace pilfer {
@@ -111,6 +112,9 @@ std::optional<check_settings> take_check_settings() {
     }
     std::string text = text_of_schedule(schedule);
     if (!s && !text.starts_with("main:") && !text.starts_with(recording_of_main_begins)) {
+        if (*schedule == '@') {
+            (void)plan_of(text); // throws if it is none, because perhaps no call of test::schedules() looks
+        }
         return {};
     }
     s = s.value_or(check_settings{});

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <charconv>
 #include <fstream>
+#include <ios>
 #include <iterator>
 #include <stdexcept>
 #include <system_error>
@@ -83,7 +84,16 @@ std::string text_of_schedule(std::string_view word) {
     if (!in) {
         throw std::system_error(errno, std::generic_category(), "pilfer: " + name);
     }
-    return {std::istreambuf_iterator<char>(in), {}};
+    std::string text;
+    try {
+        text.assign(std::istreambuf_iterator<char>(in), {});
+    } catch (const std::ios_base::failure& e) {
+        throw std::system_error(e.code(), "pilfer: " + name); // a folder
+    }
+    if (text.empty()) { // an empty schedule would be none
+        throw std::invalid_argument("pilfer: " + name + ": it is empty, so it is no schedule");
+    }
+    return text;
 }
 
 recorded_order recorded_order_of(std::string_view text) {

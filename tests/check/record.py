@@ -132,6 +132,15 @@ expect("no such folder", done.returncode == 2 and "/nowhere/at/all" in done.stde
 done = run([PROGRAM, "right"], PILFER_SCHEDULE="@/nowhere/at/all")
 expect("no such recording", done.returncode == 2 and "/nowhere/at/all" in done.stderr, done)
 
+# A text of which nothing is known is not taken for a run without one.
+for damaged in "", "recorded main 1", "recorded main 2\nt 0\ne\n", "\0\0\0\0", "garbage":
+    with open(FILE, "w", encoding="ascii") as f:
+        f.write(damaged)
+    for done in run([PROGRAM, "right"], PILFER_SCHEDULE="@" + FILE), replay(["right"]):
+        expect(f"{damaged!r} is refused", done.returncode == 2 and done.stderr and "began" not in done.stdout, done)
+done = run([PROGRAM, "right"], PILFER_SCHEDULE="@" + FOLDER.name)
+expect("a folder is refused", done.returncode == 2 and FOLDER.name + ": Is a directory" in done.stderr, done)
+
 # What is no file stays what it is.
 if PILFER:
     for name, make in ("a folder", os.mkdir), ("a pipe", os.mkfifo):
