@@ -180,6 +180,11 @@ void make_room_for_recording(check_settings& s) {
     text << "pilfer: check: " << search.result();
     std::string said = text.str();
     said += said.ends_with('\n') ? "" : "\n";
+    if (search.follows_cut_recording()) {
+        said +=
+            "pilfer: check: the recording has no end, so what comes after its last line may differ from the "
+            "recorded run\n";
+    }
     os::write_error(said.c_str());
     return search.result().passed ? code_passed : search.result().fits ? code_failed : code_not_tested;
 }

@@ -13,6 +13,7 @@
 
 #include "search/chooser.hpp"
 #include "search/exploration.hpp"
+#include "search/recorded.hpp"
 
 namespace pilfer {
 inline namespace v0 {
@@ -26,6 +27,10 @@ public:
     [[nodiscard]] bool over() const noexcept { return m_phase == phase::over; }
     [[nodiscard]] test::result& result() noexcept { return m_result; }
     [[nodiscard]] bool follows_recording() const noexcept { return m_replay.recorded != nullptr; }
+    /// True if the recorded program was ended, or left its tasks, before it wrote an end.
+    [[nodiscard]] bool follows_cut_recording() const noexcept {
+        return follows_recording() && !m_replay.recorded->has_ended;
+    }
 
     /// The plan of the next schedule; null: there is none.
     [[nodiscard]] const plan* next();

@@ -141,6 +141,12 @@ for damaged in "", "recorded main 1", "recorded main 2\nt 0\ne\n", "\0\0\0\0", "
 done = run([PROGRAM, "right"], PILFER_SCHEDULE="@" + FOLDER.name)
 expect("a folder is refused", done.returncode == 2 and FOLDER.name + ": Is a directory" in done.stderr, done)
 
+# A recording that ends too early says so, although what it has can be repeated.
+with open(FILE, "w", encoding="ascii") as f:
+    f.write("recorded main 1\nt 0\n")
+done = replay(["right"])
+expect("a cut recording", done.returncode == 0 and "the recording has no end" in done.stderr, done)
+
 # What is no file stays what it is.
 if PILFER:
     for name, make in ("a folder", os.mkdir), ("a pipe", os.mkfifo):
