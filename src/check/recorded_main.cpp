@@ -59,6 +59,9 @@ public:
     void call_body() override {
         const bound_frames stays_on_its_thread;
         m_code = m_rest.run();
+        if (!m_recorder.is_of_this_process()) {
+            std::exit(m_code); // a child of fork() has no worker that could end the task
+        }
         if (m_code != 0) {
             recorded_failure("main() has returned " + std::to_string(m_code));
         }

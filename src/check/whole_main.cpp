@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "base/forks.hpp"
 #include "base/write.hpp"
 #include "check/ledger.hpp"
 #include "check/pools_as_one.hpp"
@@ -54,7 +55,12 @@ public:
     [[nodiscard]] bool shows_lines() const noexcept override { return m_options.lines; }
     [[nodiscard]] std::string name_of_body() const override { return "main()"; }
     void call_body() override {
-        if (const int code = m_rest.run(); code != 0) {
+        const std::uint64_t process = forks::this_process();
+        const int code = m_rest.run();
+        if (forks::this_process() != process) {
+            std::exit(code); // a child of fork() has no worker that could end the task
+        }
+        if (code != 0) {
             const interleaving::bookkeeping now(*explored_task());
             explored_task()->fails(verdict::ended, "main() has returned " + std::to_string(code));
         }

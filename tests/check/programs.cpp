@@ -149,6 +149,17 @@ int forks_a_child() {
     return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : 3;
 }
 
+/// The child returns from main(), as forked servers do.
+int forks_and_returns() {
+    const pid_t child = ::fork();
+    if (child == 0) {
+        return 5;
+    }
+    int status = 0;
+    (void)::waitpid(child, &status, 0);
+    return WIFEXITED(status) && WEXITSTATUS(status) == 5 ? 0 : 3;
+}
+
 /// Tasks of three pools, of which the inner one ends inside a task of the outer one.
 int pools(std::chrono::nanoseconds sleep) {
     std::atomic<int> done{0};
@@ -299,6 +310,9 @@ int main(int count, char** words) {
     }
     if (name == "forks_a_child") {
         return forks_a_child();
+    }
+    if (name == "forks_and_returns") {
+        return forks_and_returns();
     }
     if (name == "asks") {
         after_main.how = late::asks;

@@ -83,7 +83,7 @@ def by_signal(number):
     return 128 + number if PILFER else -number
 
 
-for name in "right", "pools_for_short", "handled", "forks_a_child":
+for name in "right", "pools_for_short", "handled", "forks_a_child", "forks_and_returns":
     passes_again([name])
 passes_again(["--gtest_filter=*right"], program=TESTS)
 
