@@ -22,6 +22,26 @@ namespace {
 /// on a full disk.
 constexpr std::size_t piece = std::size_t{256} << 10;
 
+/// Opens and empties the file of a text. No other process may have a text there, because a store to its
+/// memory would raise SIGBUS after the file became shorter. A child of fork() does not have the lock.
+[[nodiscard]] int open_empty(const char* file) noexcept {
+    const int fd = open(file, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (fd < 0) {
+        return -1;
+    }
+    struct flock all {};
+    all.l_type = F_WRLCK;
+    all.l_whence = SEEK_SET;
+    const bool is_busy = fcntl(fd, F_SETLK, &all) < 0 && (errno == EACCES || errno == EAGAIN);
+    if (is_busy || ftruncate(fd, 0) < 0) {
+        const int error = is_busy ? EBUSY : errno;
+        (void)::close(fd);
+        errno = error;
+        return -1;
+    }
+    return fd;
+}
+
 [[noreturn]] void cannot_write(int error, const std::string& file) {
     throw std::system_error(error, std::generic_category(), "pilfer: " + file);
 }
@@ -31,7 +51,7 @@ constexpr std::size_t piece = std::size_t{256} << 10;
 mapped_text::mapped_text(const std::string& file, std::size_t most) : m_most(most) {
     int how = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
     if (!file.empty()) {
-        m_file = open(file.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+        m_file = open_empty(file.c_str());
         if (m_file < 0) {
             cannot_write(errno, file);
         }

@@ -147,6 +147,15 @@ with open(FILE, "w", encoding="ascii") as f:
 done = replay(["right"])
 expect("a cut recording", done.returncode == 0 and "the recording has no end" in done.stderr, done)
 
+# Two programs do not write one file: the memory of the first one would end with the file.
+with subprocess.Popen([PROGRAM, "reads"], env=environment(PILFER_RECORD=FILE), text=True, stdin=subprocess.PIPE,
+                      stdout=subprocess.PIPE) as first:
+    first.stdout.readline()
+    done = run([PROGRAM, "right"], PILFER_RECORD=FILE)
+    first.communicate("#")
+expect("a busy file", done.returncode == 2 and FILE in done.stderr and "began" not in done.stdout, done)
+expect("the first one of two", first.returncode == 0 and text().endswith("\ne\n"), done)
+
 # What is no file stays what it is.
 if PILFER:
     for name, make in ("a folder", os.mkdir), ("a pipe", os.mkfifo):
