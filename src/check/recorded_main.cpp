@@ -210,7 +210,7 @@ void recorded_main::ends(const pool& p) noexcept {
 } // namespace
 
 std::string take_recording_name() {
-    const char* const file = std::getenv("PILFER_RECORD");
+    const char* const file = os::safe_variable("PILFER_RECORD");
     const std::string name = file != nullptr ? file : "";
     os::forget_variable("PILFER_RECORD");
     return name;

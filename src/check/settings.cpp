@@ -106,7 +106,7 @@ std::optional<check_settings> take_check_settings() {
         os::forget_variable("PILFER_CHECK");
         s = check_settings_of(text);
     }
-    const char* const schedule = std::getenv("PILFER_SCHEDULE");
+    const char* const schedule = os::safe_variable("PILFER_SCHEDULE");
     if (schedule == nullptr || (s && !s->how.replay.empty())) {
         return s;
     }

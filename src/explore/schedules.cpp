@@ -13,6 +13,7 @@
 #include "explore/explored_pool.hpp"
 #include "explore/interleaving.hpp"
 #include "explore/recorder.hpp"
+#include "platform/whole_program.hpp"
 #include "search/recorded.hpp"
 #include "search/search.hpp"
 
@@ -99,7 +100,8 @@ result schedules(std::uint64_t n, const options& o, const std::function<void()>&
     }
     detail::check_call(n, o, body);
     options all = o;
-    if (const char* const text = std::getenv("PILFER_SCHEDULE"); all.replay.empty() && text != nullptr) {
+    if (const char* const text = os::safe_variable("PILFER_SCHEDULE");
+        all.replay.empty() && text != nullptr) {
         all.replay = detail::text_of_schedule(text);
     }
     detail::explored_call call(n, all, body);

@@ -134,6 +134,14 @@ std::string signal_text(int signal) {
 
 void leave(int code) noexcept { _exit(code); }
 
+const char* safe_variable(const char* name) noexcept {
+#if defined(__linux__)
+    return secure_getenv(name);
+#else
+    return issetugid() == 0 ? std::getenv(name) : nullptr;
+#endif
+}
+
 void forget_variable(const char* name) noexcept { (void)unsetenv(name); }
 
 } // namespace os

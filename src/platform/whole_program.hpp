@@ -53,6 +53,9 @@ void end_child(int child) noexcept;
 [[nodiscard]] std::string signal_text(int signal);
 /// Ends the process at once, without destructors.
 [[noreturn]] void leave(int code) noexcept;
+/// A variable of the environment that names a file. Null: it is not set, or the process has more rights than
+/// its caller.
+[[nodiscard]] const char* safe_variable(const char* name) noexcept;
 /// Removes a variable from the environment.
 void forget_variable(const char* name) noexcept;
 

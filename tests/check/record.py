@@ -5,6 +5,7 @@ With PILFER, by `pilfer record` and `pilfer check`."""
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -155,6 +156,16 @@ with subprocess.Popen([PROGRAM, "reads"], env=environment(PILFER_RECORD=FILE), t
     first.communicate("#")
 expect("a busy file", done.returncode == 2 and FILE in done.stderr and "began" not in done.stdout, done)
 expect("the first one of two", first.returncode == 0 and text().endswith("\ne\n"), done)
+
+# A program with more rights than its caller writes no file for it.
+if os.geteuid() == 0 and not os.statvfs(FOLDER.name).f_flag & os.ST_NOSUID:
+    os.remove(FILE)
+    os.chmod(FOLDER.name, 0o777)
+    owned = shutil.copy(PROGRAM, os.path.join(FOLDER.name, "owned"))
+    os.chown(owned, 65534, 65534)
+    os.chmod(owned, 0o4755)
+    done = run([owned, "right"], PILFER_RECORD=FILE, PILFER_SCHEDULE="@/nowhere/at/all")
+    expect("more rights", done.returncode == 0 and not os.path.exists(FILE), done)
 
 # What is no file stays what it is.
 if PILFER:
