@@ -584,6 +584,14 @@ TEST(refusal, names_the_reason) {
         (void)g.task([] {});
         g.run();
     });
+    cannot_be_repeated("input or output by pilfer::io", [] {
+        int ends[2];
+        ASSERT_EQ(pipe(ends), 0);
+        char byte = 1;
+        (void)pilfer::io::write(ends[1], &byte, 1); // without a wait
+        (void)close(ends[0]);
+        (void)close(ends[1]);
+    });
 }
 
 TEST(names, an_entry_that_is_announced_again_keeps_its_own) {
