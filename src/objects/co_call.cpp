@@ -7,7 +7,7 @@ namespace detail {
 
 namespace {
 
-constexpr parked_kind parked_for_condition{"the condition of a monitor call", nullptr, true};
+constexpr parked_kind parked_for_call{"the condition of a monitor call", nullptr, true};
 
 } // namespace
 
@@ -21,7 +21,7 @@ bool monitor_resumption::wait_for(monitor_core& m, monitor_call& c) {
     m.m_calls.enter(c);
     m.m_lock.leave();
     begin(); // without the lock, which would keep a cancellation off
-    park(parked_for_condition, &m);
+    park(parked_for_call, &m);
     return suspend_in(m.m_calls.list(), c);
 }
 

@@ -347,7 +347,7 @@ bool is_blocked(std::uint64_t thread) noexcept {
     if (file < 0) {
         return false;
     }
-    const ssize_t got = read(file, text, sizeof text);
+    const ssize_t got = ::read(file, text, sizeof text);
     close(file);
     const std::string_view line(text, got < 0 ? 0 : static_cast<std::size_t>(got));
     const std::size_t end = line.rfind(')'); // a name may hold any character

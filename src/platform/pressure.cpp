@@ -25,7 +25,7 @@ public:
         }
         struct stat what {};
         if (fstat(file, &what) == 0 && S_ISREG(what.st_mode)) {
-            const ssize_t got = read(file, m_text.data(), m_text.size());
+            const ssize_t got = ::read(file, m_text.data(), m_text.size());
             m_left = {m_text.data(), got < 0 ? 0 : static_cast<std::size_t>(got)};
         }
         close(file);

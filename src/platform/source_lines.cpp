@@ -69,7 +69,7 @@ constexpr std::size_t addresses_at_once = 2'000;
             pollfd end{ends[0], POLLIN, 0};
             const int comes = poll(&end, 1, static_cast<int>(look / 1'000'000));
             if (comes > 0) {
-                const ssize_t n = read(ends[0], piece, sizeof piece);
+                const ssize_t n = ::read(ends[0], piece, sizeof piece);
                 if (n > 0) {
                     text.append(piece, static_cast<std::size_t>(n));
                 } else if (n == 0 || errno != EINTR) {
