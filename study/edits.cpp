@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <string>
+#include <unordered_map>
 #include <utility>
 
 namespace study {
@@ -63,7 +63,7 @@ template <class F>
         if (std::exchange(present, t) != t) {
             out.begin(g.part_of(t));
         }
-        if (change(t, a.what)) {
+        if (change(out, a.what)) {
             out.add(a);
         }
     });
@@ -106,33 +106,37 @@ std::string lock_name(const recorded_graph& g, unsigned lock) {
 
 std::unique_ptr<recorded_graph> split_locks(const recorded_graph& g, const std::vector<unsigned>& which,
                                             unsigned parts) {
-    writer out(g);
-    std::map<std::uint64_t, std::uint64_t> first_new; // a lock's other parts
-    std::map<std::uint64_t, std::uint64_t> sections;  // so far
+    struct split {
+        std::vector<std::uint64_t> parts; // no more than there are critical sections
+        std::uint64_t sections = 0;       // so far
+        std::uint64_t now = 0;            // the part that the present task has
+    };
+    std::unordered_map<std::uint64_t, split> splits;
     for (const unsigned lock : which) {
-        first_new.emplace(lock, out.lock_lines().size());
-        out.lock_lines().insert(out.lock_lines().end(), parts - 1, g.line_of_lock(lock));
+        splits[lock].parts.push_back(lock);
     }
-    std::map<std::uint64_t, std::uint64_t> now; // the part that the present task has
-    return copy(g, std::move(out), [&, parts](std::uint64_t, step& s) {
-        const auto at =
-            s.what == kind::lock || s.what == kind::unlock ? first_new.find(s.value) : first_new.end();
-        if (at == first_new.end()) {
+    return copy(g, writer(g), [&g, &splits, parts](writer& out, step& s) {
+        const auto at = s.what == kind::lock || s.what == kind::unlock ? splits.find(s.value) : splits.end();
+        if (at == splits.end()) {
             return true;
         }
-        const std::uint64_t lock = s.value;
+        split& of = at->second;
         if (s.what == kind::lock) {
-            const std::uint64_t part = sections[lock]++ % parts;
-            now[lock] = part == 0 ? lock : at->second + part - 1;
+            const std::uint64_t part = of.sections++ % parts;
+            if (part == of.parts.size()) {
+                of.parts.push_back(out.lock_lines().size());
+                out.lock_lines().push_back(g.line_of_lock(static_cast<unsigned>(at->first)));
+            }
+            of.now = of.parts[part];
         }
-        s.value = now[lock];
+        s.value = of.now;
         return true;
     });
 }
 
 std::unique_ptr<recorded_graph> without_locks(const recorded_graph& g) {
     return copy(g, writer(g),
-                [](std::uint64_t, const step& s) { return s.what != kind::lock && s.what != kind::unlock; });
+                [](writer&, const step& s) { return s.what != kind::lock && s.what != kind::unlock; });
 }
 
 // ---- another grain size -------------------------------------------------------------------------
@@ -143,11 +147,12 @@ class coarsening {
 public:
     coarsening(const recorded_graph& g, unsigned line, std::uint64_t k)
         : m_graph(g), m_line(line), m_most(k), m_actions(g.awaitable()), m_size(g.awaitable()),
-          m_forked_at(g.awaitable()), m_runs_in(g.awaitable()) {
+          m_forked_at(g.awaitable()), m_parent(g.awaitable()), m_runs_in(g.awaitable()) {
         each_action(g, [this](std::uint64_t t, const action& a) {
             m_actions[t].push_back(a);
             if (is_fork(a)) {
                 m_forked_at[a.what.value] = a.line;
+                m_parent[a.what.value] = t;
             }
         });
         measure();
@@ -205,16 +210,15 @@ private:
             return 0;
         }
         std::uint64_t size = 1;
-        std::vector<std::uint64_t> own;
+        std::uint64_t held = 0;
         for (const action& a : m_actions[t]) {
+            held = held_after(held, a);
             if (is_fork(a)) {
-                if (m_size[a.what.value] == 0) {
+                if (m_size[a.what.value] == 0 || held != 0) { // it could not run a child that wants the lock
                     return 0;
                 }
                 size += m_size[a.what.value];
-                own.push_back(a.what.value);
-            } else if (a.what.what == kind::await &&
-                       std::find(own.begin(), own.end(), a.what.value) == own.end()) {
+            } else if (a.what.what == kind::await && m_parent[a.what.value] != t) {
                 return 0;
             }
             if (size > m_most) {
@@ -223,13 +227,22 @@ private:
         }
         return size;
     }
+    /// The number of locks that a task holds after `a`.
+    [[nodiscard]] static std::uint64_t held_after(std::uint64_t held, const action& a) noexcept {
+        return a.what.what == kind::lock ? held + 1 : a.what.what == kind::unlock ? held - 1 : held;
+    }
     /// What whole task `t` does, with all tasks below it. They run in `home` from now on.
     void put_whole(std::vector<action>& out, std::uint64_t t, std::uint64_t home) {
-        m_runs_in[t] = home;
-        for (const action& a : m_actions[t]) {
+        std::vector<std::pair<std::uint64_t, std::size_t>> open{{t, 0}}; // tasks, and their next actions
+        while (!open.empty()) {
+            auto& [task, next] = open.back();
+            m_runs_in[task] = home;
+            const action& a = m_actions[task][next++];
             if (is_fork(a)) {
-                put_whole(out, a.what.value, home); // as deep as `m_most` at most
-            } else if (a.what.what != kind::await && a.what.what != kind::end) {
+                open.emplace_back(a.what.value, 0);
+            } else if (a.what.what == kind::end) {
+                open.pop_back();
+            } else if (a.what.what != kind::await) {
                 out.push_back(a);
             }
         }
@@ -239,6 +252,7 @@ private:
         std::vector<std::uint64_t> tasks;
         std::uint64_t size = 0;
         std::size_t at = 0; // the last fork, in the new body
+        bool under_lock = false; // it
     };
     /// The new body of a task that stays, with the old numbers of tasks. Makes the bodies of its merged
     /// children.
@@ -256,7 +270,7 @@ private:
             if (open.tasks.empty()) {
                 return;
             }
-            if (before_wait && is_of_line && open.size + 1 <= m_most) {
+            if (before_wait && is_of_line && !open.under_lock && open.size + 1 <= m_most) {
                 std::vector<action> own;
                 for (const std::uint64_t child : open.tasks) {
                     put_whole(own, child, t);
@@ -272,7 +286,9 @@ private:
             }
             open = {};
         };
+        std::uint64_t held = 0;
         for (const action& a : m_actions[t]) {
+            held = held_after(held, a);
             if (a.what.what == kind::await) {
                 close(true);
             }
@@ -288,6 +304,7 @@ private:
                 open.tasks.push_back(a.what.value);
                 open.size += size;
                 open.at = out.size();
+                open.under_lock = held != 0;
             }
             if (a.what.what == kind::end) {
                 close(true);
@@ -326,6 +343,7 @@ private:
     std::vector<std::vector<action>> m_actions;
     std::vector<std::uint64_t> m_size;
     std::vector<unsigned> m_forked_at;
+    std::vector<std::uint64_t> m_parent;
     std::vector<std::uint64_t> m_runs_in; // of each task: itself, or the task that it became a part of
     std::vector<std::uint64_t> m_order;   // parents first
 };

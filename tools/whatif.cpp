@@ -138,14 +138,22 @@ struct edit {
 
 /// The locks that `where` names: a number, or the line that locked them first.
 [[nodiscard]] std::vector<unsigned> locks_at(std::string const& where, study::recorded_graph const& graph) {
+    constexpr std::size_t most_named = 20;
     std::string known;
     std::vector<unsigned> all;
-    for (auto const& l : study::locks_of(graph)) {
+    auto const locks = study::locks_of(graph);
+    for (std::size_t i = 0; i < locks.size(); ++i) {
+        auto const& l = locks[i];
         if (where == std::to_string(l.lock) ||
             study::is_line(graph.lines()[graph.line_of_lock(l.lock)], where)) {
             all.push_back(l.lock);
         }
-        known += (known.empty() ? "" : "; ") + study::lock_name(graph, l.lock);
+        if (i < most_named) {
+            known += (known.empty() ? "" : "; ") + study::lock_name(graph, l.lock);
+        }
+    }
+    if (locks.size() > most_named) {
+        known += fmt::format(" and {} others", locks.size() - most_named);
     }
     if (all.empty()) {
         throw std::runtime_error(known.empty() ? "it has no locks: tasks took no pilfer::mutex, or an older "
@@ -184,7 +192,11 @@ void add_edits(std::vector<gain>& gains, study::recorded_graph const& graph, stu
                whatif_settings const& s, study::costs const& price, study::moment before) {
     auto const add = [&](gain edit, study::recorded_graph const& after) {
         edit.is_edit = true;
-        edit.time = study::predicted(after, s.rank_on, price);
+        try {
+            edit.time = study::predicted(after, s.rank_on, price);
+        } catch (std::runtime_error const&) {
+            return; // the edit lets tasks wait for each other
+        }
         if (ratio(before, edit.time) >= 1 + least_share) {
             gains.push_back(std::move(edit));
         }

@@ -63,6 +63,12 @@ TEST_F(graph_edits, only_the_chosen_lock_is_split) {
     EXPECT_EQ(time_of(*study::split_locks(*g, {1, 2}, 2), 4), 400);
 }
 
+TEST_F(graph_edits, a_lock_has_no_more_parts_than_critical_sections) {
+    const auto g = graph(one_lock);
+    EXPECT_EQ(study::split_locks(*g, {1}, 4'096)->locks(), g->locks() + 3) << "four sections";
+    EXPECT_EQ(time_of(*study::split_locks(*g, {1}, 4'096), 4), 1'000);
+}
+
 TEST_F(graph_edits, a_task_may_wait_for_its_child_under_a_lock) {
     const auto g = graph("0 +1 -1\n1 +2 +3 -2 -3\n2 (1 100 +4 -4 100 )1\n3 (1 50 )1\n4 500\nend 5\n");
     EXPECT_EQ(time_of(*g, 4), 750);
@@ -198,6 +204,34 @@ TEST_F(graph_edits, a_larger_grain_saves_the_cost_of_forks) {
     const auto saved = study::to_ns(study::predicted(*g, 1, price)) -
                        study::to_ns(study::predicted(*study::with_grain(*g, line_10(*g), 8), 1, price));
     EXPECT_NEAR(saved, 875 * price.spawn, 0.1 * 875 * price.spawn) << "1,000 forks are 125";
+}
+
+TEST_F(graph_edits, a_task_does_not_run_a_child_itself_that_wants_its_lock) {
+    // 2 forks 3 under the lock, and waits for it without: as the last task of a row, and as a whole task.
+    const std::string under_lock =
+        "0 :2 +1 -1\n1 :1 +2 -2\n2 :1 (1 10 +3 )1 -3\n3 (1 20 )1\n" + lines + "end 4\n";
+    EXPECT_EQ(with_grain(under_lock, 8), (shape{3, 30, 30}));
+    EXPECT_EQ(time_of(*study::with_grain(*graph(under_lock), line_10(*graph(under_lock)), 8), 2), 30);
+}
+
+TEST_F(graph_edits, a_deep_or_wide_recursion_is_merged_in_linear_time) {
+    constexpr unsigned n = support::sanitized ? 100'000 : 1'000'000;
+    std::string deep = "0 :2 +1 -1\n1 :1 +2 -2\n";
+    std::string wide = deep + "2 :1";
+    for (unsigned i = 3; i < n; ++i) {
+        deep += std::to_string(i - 1) + " :1 1 +" + std::to_string(i) + " -" + std::to_string(i) + "\n";
+        wide += " +" + std::to_string(i);
+    }
+    for (unsigned i = n - 1; i > 2; --i) {
+        wide += " -" + std::to_string(i);
+    }
+    wide += "\n";
+    for (unsigned i = 3; i < n; ++i) {
+        wide += std::to_string(i) + " 1\n";
+    }
+    const std::string end = lines + "end " + std::to_string(n) + "\n";
+    EXPECT_EQ(with_grain(deep + std::to_string(n - 1) + " 1\n" + end, n), (shape{2, n - 2., n - 2.}));
+    EXPECT_EQ(with_grain(wide + end, n), (shape{2, n - 3., n - 3.}));
 }
 
 TEST_F(graph_edits, sections_stay_in_merged_tasks) {
