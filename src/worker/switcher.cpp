@@ -210,7 +210,7 @@ void switcher::suspend_here(suspension& s) noexcept {
 PILFER_NO_SANITIZE void switcher::leave_context(context* c, suspension* next) noexcept {
     // For a child of spawn, which may be next on this stack: it writes neither.
     c->job = nullptr;
-    ensure([c] { return c->self.locks == 0; }, "a task ended that holds a lock of the library");
+    ensure([c] { return !c->self.holds_lock(); }, "a task ended that holds a lock of the library");
     c->self.locks = 0;
     // Before put_context, which is the edge to the end of the pool and so to the end of the ring.
     m_worker.log.note(trace::what::ended);
