@@ -453,7 +453,8 @@ void waited_root::run_in(pool_core& p, coroutine_frame& first) {
     const bool unwinding = w != nullptr && unwinds(w);
     if (w != nullptr && w->pool == &p) {
         // The caller waits for all of it, so what begins here is enclosed by the caller's scopes.
-        const nested_activation child(w, unwinding ? nullptr : w->current.load(rlx)->node.load(rlx));
+        nested_activation child(w, unwinding ? nullptr : w->current.load(rlx)->node.load(rlx));
+        child.reports_locks_as_below();
         if (drive(first) != nullptr) {
             return; // within the caller's task, without a suspension at its end
         }

@@ -78,7 +78,8 @@ monitor_call::queue::verdict monitor_core::look(monitor_call& c, unsigned& left)
     verdict v;
     if (w != nullptr && w->pool == c.pool && left > 0) {
         {
-            const nested_activation caller(w, c.parent, c.uncaught);
+            nested_activation caller(w, c.parent, c.uncaught);
+            caller.reports_locks_as_below();
             m_lock.is_inside(this_activation());
             v = c.look(c, true);
         }

@@ -362,6 +362,7 @@ PILFER_COLD void detail::scope_core::spawn_cold(F&& f) {
         w = detail::this_worker();
     }
     detail::nested_activation child(w, &m_link);
+    child.reports_locks_as_below();
     if (detail::stopped_here(w)) { // the caller holds a lock and is not stopped, but its child is
         detail::count_dropped(w);
         return;

@@ -98,6 +98,10 @@ public:
     nested_activation(const nested_activation&) = delete;
     nested_activation& operator=(const nested_activation&) = delete;
     ~nested_activation() { this_worker()->current.store(m_self.beneath, rlx); }
+    /// For a part of the task beneath, which a recording takes for one with it: reports locks if that does.
+    void reports_locks_as_below() noexcept {
+        m_self.locks = m_self.beneath->locks & activation::locks_are_recorded;
+    }
 
 private:
     activation_on_top m_self;
