@@ -396,7 +396,12 @@ TEST_P(coroutine_lock_cancel, a_free_lock_is_taken_and_the_next_wait_throws) {
                     const auto guard = co_await pilfer::scoped_lock(mutex);
                     in = true;
                     EXPECT_FALSE(pilfer::cancelled()) << "it holds a lock";
-                    co_await pilfer::resume_after(100us);
+                    try {
+                        co_await pilfer::resume_after(100us);
+                    } catch (const pilfer::stopped&) {
+                        ADD_FAILURE() << "a holder was taken out of its wait";
+                        throw;
+                    }
                     EXPECT_FALSE(pilfer::cancelled());
                 }
                 EXPECT_TRUE(pilfer::cancelled());
@@ -488,6 +493,35 @@ TEST_P(coroutine_lock_cancel, reaches_a_scope_that_outlives_the_lock) {
             EXPECT_TRUE(was_stopped);
         });
     }
+}
+
+/// It begins no scope under the lock, so only its own place keeps the cancellation off.
+TEST_P(coroutine_lock_cancel, does_not_end_the_wait_for_a_time_of_a_holder) {
+    pool.run([&] {
+        pilfer::mutex m;
+        pilfer::event holds;
+        bool waited = false;
+        pilfer::scope s;
+        s.fork([&] {
+            pool.run([](pilfer::mutex& mutex, pilfer::event& h, bool& done) -> task<> {
+                const auto guard = co_await pilfer::scoped_lock(mutex);
+                h.set();
+                try {
+                    co_await pilfer::resume_after(20ms);
+                } catch (const pilfer::stopped&) {
+                    ADD_FAILURE() << "a holder was taken out of its wait";
+                    throw;
+                }
+                done = true;
+            }(m, holds, waited));
+        });
+        holds.wait();
+        s.cancel();
+        s.sync();
+        EXPECT_TRUE(waited);
+        EXPECT_TRUE(m.try_lock());
+        m.unlock();
+    });
 }
 
 /// A holder that is not cancelled waits for a second lock to the end.
