@@ -5,10 +5,13 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <utility>
 
 #include <pilfer/detail/base/park.hpp>
 #include <pilfer/detail/base/raw_lock.hpp>
+
+#include "platform/os.hpp"
 
 extern "C" {
 /// All names, for readers of this process' memory.
@@ -27,6 +30,7 @@ constinit by_address* names = nullptr;         // null: there are none
 std::size_t longest = 0;                       // bytes of the largest object that had a name
 std::uint64_t table = 0;
 constinit std::atomic<bool> any{false};
+constinit std::atomic<bool> prepared{false}; // for fork()
 
 /// A change of the list. A child of fork(), and a reader of another process, see whether one is under way.
 class change {
@@ -91,9 +95,34 @@ void remove_if(const void* object, F f) noexcept {
     return found;
 }
 
+/// In a child of fork(): a thread that exists only in the parent may have been changing the names.
+void forget_threads() noexcept {
+    (void)lock.open_for_good();
+    if ((pilfer_v0_object_names.changes.load(rlx) & 1) != 0) { // it may be torn, and its memory is lost
+        pilfer_v0_object_names.changes.fetch_add(1, rlx);
+        names = nullptr;
+        pilfer_v0_object_names.first = nullptr;
+        any.store(false, rlx);
+        ++table;
+    }
+}
+
+/// Programs may name objects, and fork, before they have a pool.
+void prepare_for_fork() {
+    if (prepared.load(acq)) {
+        return;
+    }
+    // Two threads may both get here. The handler may run twice.
+    if (!os::call_in_children(&forget_threads)) {
+        throw std::bad_alloc();
+    }
+    prepared.store(true, rel);
+}
+
 } // namespace
 
 named_object* add(const void* object, std::size_t bytes, std::string name, bool until_destroyed) {
+    prepare_for_fork();
     auto made = std::make_unique<named_object>();
     made->object = object;
     made->bytes = bytes;
@@ -153,17 +182,6 @@ bool copy(const void* address, char* to, std::size_t size) noexcept {
     std::memcpy(to, n->text, bytes);
     to[bytes] = '\0';
     return true;
-}
-
-void forget_threads() noexcept {
-    (void)lock.open_for_good();
-    if ((pilfer_v0_object_names.changes.load(rlx) & 1) != 0) { // it may be torn, and its memory is lost
-        pilfer_v0_object_names.changes.fetch_add(1, rlx);
-        names = nullptr;
-        pilfer_v0_object_names.first = nullptr;
-        any.store(false, rlx);
-        ++table;
-    }
 }
 
 } // namespace detail::object_names

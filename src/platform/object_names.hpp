@@ -44,9 +44,6 @@ void forget(const void* object, const named_object* kept = nullptr) noexcept;
 /// As of(), cut after `size` - 1 bytes, with a zero behind it. False: none.
 [[nodiscard]] bool copy(const void* address, char* to, std::size_t size) noexcept;
 
-/// In a child of fork(): a thread that exists only in the parent may have been changing the names.
-void forget_threads() noexcept;
-
 } // namespace object_names
 } // namespace detail
 } // namespace v0

@@ -3,7 +3,6 @@
 #include <new>
 
 #include "base/forks.hpp"
-#include "platform/object_names.hpp"
 #include "platform/os.hpp"
 #include "platform/signal_thread.hpp"
 #include "runtime/whole_pool.hpp"
@@ -26,7 +25,6 @@ void in_child() noexcept {
     cancellation::forget_all();
     timekeeper::forget_all();
     forget_mutex_waits();
-    object_names::forget_threads();
     blocks_outside_pools::forget_holder();
     os::signal_thread::forget_all();
     if (worker* const w = this_worker()) {

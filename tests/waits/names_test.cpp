@@ -1,6 +1,9 @@
 // pilfer::object_name: the names of awaited objects in dumps, traces and profiles, and wrong names.
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <atomic>
+#include <iterator>
 #include <memory>
 #include <new>
 #include <optional>
@@ -227,6 +230,29 @@ TEST_F(object_names, can_be_given_after_fork) {
         return first.find("(\"after\", ") != std::string::npos ? 0 : 1;
     });
     EXPECT_TRUE(result.exited_with(0)) << result;
+}
+
+/// No pool has prepared the process for fork().
+TEST_F(object_names, can_be_given_after_fork_in_a_program_without_a_pool) {
+    std::atomic<bool> ends{false};
+    std::thread other([&ends] {
+        const pilfer::event mine;
+        while (!ends) {
+            const object_name a(mine, "a");
+        }
+    });
+    for (int i = 0; i < 40 && !HasFailure(); ++i) {
+        const auto result = in_child(
+            [] {
+                const pilfer::event e;
+                const object_name after(e, "after");
+                return 0;
+            },
+            5);
+        EXPECT_TRUE(result.exited_with(0)) << result;
+    }
+    ends = true;
+    other.join();
 }
 
 TEST_F(object_names, of_many_threads) {
