@@ -84,7 +84,8 @@ void remove_if(const void* object, F f) noexcept {
     for (auto at = names->upper_bound(wanted); at != names->begin();) {
         --at;
         const std::uintptr_t inside = wanted - at->first;
-        if (inside >= longest) {
+        // Objects are nested or apart, so one that begins before `found` is larger.
+        if (inside >= longest || (found != nullptr && found->object != at->second->object)) {
             break;
         }
         const named_object& n = *at->second;
