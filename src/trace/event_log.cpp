@@ -36,11 +36,13 @@ PILFER_COLD void event_log::note_wait_cold(const char* why, const void* object,
 /// The name is read now, because the object may be gone when the trace is written.
 void event_log::note_object(const void* object) {
     std::string name = detail::object_names::of(object);
-    if (!name.empty()) {
-        const auto next = static_cast<std::uint32_t>(m_places->names.size());
-        const auto number = m_places->names.try_emplace(std::move(name), next).first->second;
-        m_trace->add(trace::what::object_name, {}, number, 0);
+    auto& known = m_places->names;
+    if (name.empty() || (known.size() == most_names && !known.contains(name))) {
+        return;
     }
+    const auto next = static_cast<std::uint32_t>(known.size());
+    const auto number = known.try_emplace(std::move(name), next).first->second;
+    m_trace->add(trace::what::object_name, {}, number, 0);
 }
 
 std::vector<std::string> event_log::object_names() const {

@@ -1,6 +1,7 @@
 // The events of one worker for the trace.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -65,6 +66,8 @@ public:
     [[nodiscard]] std::vector<std::string> object_names() const;
 
 private:
+    /// A worker that has recorded more names than this records no further ones, because they are never freed.
+    static constexpr std::size_t most_names = 10'000;
     struct known_places {
         std::mutex mutex; // of the worker and who writes the trace
         trace::places all;

@@ -262,6 +262,25 @@ TEST_F(object_names, are_in_the_trace_of_a_wait_that_is_over) {
     EXPECT_THAT(out.str(), ContainsRegex(R"("for":"an event","object":[0-9]+,"context":[0-9]+[,}])"));
 }
 
+/// A program may name an object for each request and record for days.
+TEST_F(object_names, that_are_too_many_for_a_trace_are_left_out) {
+    pilfer::options o = workers(1);
+    o.debug.trace_events = 1U << 16;
+    pilfer::pool p(o);
+    p.run([] {
+        for (int i = 0; i < 10'001; ++i) {
+            pilfer::event e;
+            const object_name name(e, "request " + std::to_string(i));
+            (void)e.wait_for(1us);
+        }
+    });
+    std::ostringstream out;
+    pilfer::write_trace(p, out);
+    const std::string text = out.str();
+    EXPECT_NE(text.find(R"("object_name":"request 9999")"), text.npos);
+    EXPECT_EQ(text.find(R"("object_name":"request 10000")"), text.npos);
+}
+
 TEST_F(object_names, can_be_given_after_fork) {
     pilfer::event e;
     const object_name before(e, "before");
