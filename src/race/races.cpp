@@ -61,9 +61,9 @@ void found_race(entry old, std::uint32_t segment, std::uint8_t bytes, bool write
         s.atomic = the.locks.has(the.segments[seg].locks, atomic_lock);
         s.locks = the.segments[seg].locks != 0 && !s.atomic;
         s.stack = the.calls.stack(where, the.segments[seg].calls);
-        const std::uintptr_t lock =
-            the.locks.first_without(the.segments[seg].locks, the.segments[other].locks);
-        (void)object_names::copy(reinterpret_cast<const void*>(lock), s.lock_name, sizeof s.lock_name);
+        the.locks.find_without(the.segments[seg].locks, the.segments[other].locks, [&s](std::uintptr_t lock) {
+            return object_names::copy(reinterpret_cast<const void*>(lock), s.lock_name, sizeof s.lock_name);
+        });
     };
     side_of(r.first, bytes_of(old), writes(old), old_site, segment_of(old), segment);
     side_of(r.second, bytes, write, site, segment, segment_of(old));

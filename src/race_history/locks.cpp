@@ -69,16 +69,6 @@ bool lock_sets::within(std::uint32_t a, std::uint32_t b) noexcept {
                        [&](std::uintptr_t lock) { return has(b, lock); });
 }
 
-std::uintptr_t lock_sets::first_without(std::uint32_t a, std::uint32_t b) const noexcept {
-    if (a == 0) {
-        return 0;
-    }
-    const lock_set& s = m_all[a];
-    const auto* const found =
-        std::find_if(s.at, s.at + s.count, [this, b](std::uintptr_t lock) { return !has(b, lock); });
-    return found != s.at + s.count ? *found & ~std::uintptr_t{1} : 0;
-}
-
 } // namespace detail::race
 } // namespace v0
 } // namespace pilfer

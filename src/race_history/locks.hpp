@@ -23,11 +23,19 @@ public:
     [[nodiscard]] bool exclude(std::uint32_t a, std::uint32_t b) noexcept;
     /// True if `b` has all locks of `a`.
     [[nodiscard]] bool within(std::uint32_t a, std::uint32_t b) noexcept;
-    /// The address of the first lock of `a` that is not in `b`; 0: there is none.
-    [[nodiscard]] std::uintptr_t first_without(std::uint32_t a, std::uint32_t b) const noexcept;
     [[nodiscard]] bool has(std::uint32_t set, std::uintptr_t lock) const noexcept {
         const lock_set* const s = set != 0 ? &m_all[set] : nullptr;
         return s != nullptr && std::find(s->at, s->at + s->count, lock) != s->at + s->count;
+    }
+    /// Calls f(address) for the locks of `a` that are not in `b`, until it returns true.
+    template <class F>
+    void find_without(std::uint32_t a, std::uint32_t b, F f) const noexcept {
+        for (std::uint32_t i = 0; a != 0 && i < m_all[a].count; ++i) {
+            const std::uintptr_t lock = m_all[a].at[i];
+            if (!has(b, lock) && f(lock & ~std::uintptr_t{1})) {
+                return;
+            }
+        }
     }
 
     static constexpr std::uint32_t most = 7;

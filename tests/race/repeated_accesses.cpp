@@ -141,13 +141,13 @@ namespace {
 } // namespace
 
 PLANTED(read_without_lock, "an element writes a word under a lock, and all read it without the lock") {
-    pilfer::mutex lock;
-    const pilfer::object_name name(lock, "the word's lock"); // tests/race/run.py expects it in the report
+    pilfer::mutex locks[3];
+    const pilfer::object_name name(locks[1], "the word's lock"); // tests/race/run.py expects it in the report
     std::vector<long> v(8, 1);
     std::vector<long> sums(32);
     for_each(std::size_t{0}, sums.size(), [&](std::size_t i) {
         if (i == 0) {
-            const std::lock_guard hold(lock);
+            const std::scoped_lock hold(locks[0], locks[1], locks[2]);
             v[3] = 7; // races
         }
         sums[i] = word_without_lock(v, 3);
