@@ -75,21 +75,28 @@ class Layout:
             setattr(self, name, word(table + 8 * i))
         if self.version != 3:
             raise gdb.GdbError("this script is for another version of pilfer")
-        self.names = self.object_names()
+
+    names = (None, [])  # of the last look, and which look that was
 
     def object_names(self):
-        """(address, bytes, name) of every object with a name, the newest first."""
-        found = []
-        name = word(int(gdb.parse_and_eval("(unsigned long)&pilfer_v0_object_names")) + self.names_first)
-        while name:
-            found.append((word(name + self.name_object), word(name + self.name_bytes), text(word(name + self.name_text))))
-            name = word(name + self.name_next)
-        return found
+        """(address, bytes, address of the text) of every object with a name, the newest first."""
+        all_names = int(gdb.parse_and_eval("(unsigned long)&pilfer_v0_object_names"))
+        name = word(all_names + self.names_first)
+        look = (gdb.selected_inferior().pid, all_names, name, word(all_names + self.names_changes))
+        if Layout.names[0] != look:
+            found = []
+            places = (self.name_object, self.name_bytes, self.name_text, self.name_next)
+            while name:
+                block = gdb.selected_inferior().read_memory(name, max(places) + 8).tobytes()
+                *entry, name = (int.from_bytes(block[at : at + 8], "little") for at in places)
+                found.append(entry)
+            Layout.names = (look, found)
+        return Layout.names[1]
 
     def name_of(self, address):
         """The name of the smallest object around an address, or None."""
-        around = [(size, name) for at, size, name in self.names if at <= address < at + size]
-        return min(around, key=lambda n: n[0])[1] if around else None
+        around = [(size, name) for at, size, name in self.object_names() if at <= address < at + size]
+        return text(min(around, key=lambda n: n[0])[1]) if around else None
 
 
 class Context:
