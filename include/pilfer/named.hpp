@@ -47,9 +47,9 @@ template <class F>
 /// is shown for whatever is made at its place. A future has no such name, because its state is elsewhere.
 ///
 /// The name is copied: 1 to 255 bytes without control characters, else std::invalid_argument; in JSON a byte
-/// that is not of UTF-8 becomes U+FFFD. Throws std::bad_alloc. Cost: two allocations and a short lock of the
-/// process, on both ends. Objects without a name cost nothing. While there are names, a recorded wait looks
-/// for one.
+/// that is not of UTF-8 becomes U+FFFD. Throws std::bad_alloc. Cost: two allocations, three if the name
+/// is longer than 15 bytes, and a short lock of the process, on both ends. Objects without a name cost
+/// nothing. While there are names, a recorded wait looks for one.
 class PILFER_API object_name {
 public:
     /// Names nothing.
