@@ -78,8 +78,12 @@ public:
 private:
     /// May end without a wake-up.
     static void sleep(nap& n) noexcept {
-        const thread_data* const t = thread_data::if_there();
-        t != nullptr && t->waits_as_thread() ? suspended::block_until_any(n) : n.sleep();
+        thread_data* const t = thread_data::if_there();
+        if (t != nullptr && t->records != nullptr && t->place != nullptr) {
+            t->step_out_until(n); // a task that wakes this one may need its slot
+        } else {
+            t != nullptr && t->waits_as_thread() ? suspended::block_until_any(n) : n.sleep();
+        }
     }
 
     void leave(waiter& w) noexcept {

@@ -6,6 +6,7 @@
 // wait and return.
 #include "backend/recording.hpp"
 
+#include <chrono>
 #include <cstdlib>
 #include <ostream>
 #include <string>
@@ -164,11 +165,16 @@ void recording::child_ends(const void* scope) noexcept { m_recorder->child_ended
 void recording::synced(const void* scope) noexcept {
     m_recorder->synced(key_of(scope), spot_of(PILFER_CALLER, this_worker()));
 }
-/// A foreign task has released its waiter before it returns.
+/// A foreign task has released its waiter before it returns, so the thread waits until the worker has noted that.
+/// The wait has an end: a task of another group may have the same scope, and run until this thread goes on.
 void recording::synced_outside(const void* scope) noexcept {
-    for (unsigned round = 0; !m_recorder->synced_outside(key_of(scope)); ++round) {
+    constexpr auto most = std::chrono::milliseconds(500);
+    const profile::key s = key_of(scope);
+    const auto end = std::chrono::steady_clock::now() + most;
+    for (unsigned round = 0; m_recorder->is_in_child(s) && std::chrono::steady_clock::now() < end; ++round) {
         backoff(round);
     }
+    m_recorder->synced_outside(s);
 }
 void recording::joined(const spark* branch) noexcept {
     m_recorder->joined(key_of(branch), spot_of(PILFER_CALLER, this_worker()));

@@ -328,9 +328,6 @@ recorder::task* recorder::add_child(std::unique_ptr<task>& slot, key self, code 
     auto child = child_of(parent);
     child->self = self;
     child->awaited_as = scope;
-    if (scope != 0) {
-        m_scopes[scope].to_return += 1;
-    }
     if (m_graph != nullptr) {
         parent.words.forked(child->number);
         child->words.runs(m_functions.try_emplace(runs, m_functions.size() + 1).first->second);
@@ -506,7 +503,6 @@ void recorder::returned(task* caller) noexcept {
         close_strand();
         if (const key scope = m_running->awaited_as; scope != 0) {
             retire_into(scope);
-            m_scopes[scope].to_return -= 1;
         } else {
             (void)retire();
         }
@@ -581,9 +577,6 @@ void recorder::wait_over(task& t, key scope, const spot* here) {
         return;
     }
     const children all = m_scopes.take(scope);
-    if (all.to_return != 0) {
-        m_scopes[scope].to_return = all.to_return;
-    }
     if (&t == m_running) {
         close_strand();
         comes_to(t, place_of(*here, t));
@@ -673,16 +666,14 @@ bool recorder::is_carrier(key submission) noexcept {
     return is;
 }
 
-bool recorder::synced_outside(key scope) noexcept {
-    bool all = true;
-    outside([&] {
-        const children* const known = m_scopes.find(scope);
-        all = known == nullptr || known->to_return == 0;
-        if (all) {
-            wait_over(*m_outside, scope, nullptr);
-        }
-    });
-    return all;
+bool recorder::is_in_child(key scope) noexcept {
+    bool yes = false;
+    outside([&] { yes = m_running != nullptr && m_running->awaited_as == scope; });
+    return yes;
+}
+
+void recorder::synced_outside(key scope) noexcept {
+    outside([&] { wait_over(*m_outside, scope, nullptr); });
 }
 
 void recorder::got_outside(const mark& m) noexcept {

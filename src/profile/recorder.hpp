@@ -177,8 +177,9 @@ public:
     void carries(key carrier, bool comes) noexcept;
     /// True once for each carrier that comes.
     [[nodiscard]] bool is_carrier(key submission) noexcept;
-    /// False, and nothing is done: a task that is a child of the scope when it returns has not returned.
-    [[nodiscard]] bool synced_outside(key scope) noexcept;
+    /// True if the running task was called, and will be a child of the scope when returned().
+    [[nodiscard]] bool is_in_child(key scope) noexcept;
+    void synced_outside(key scope) noexcept;
     void got_outside(const mark& m) noexcept;
     /// Exact while no task runs. In a child of fork() without the worker they are not complete.
     [[nodiscard]] work_span figures() const noexcept;
@@ -202,7 +203,6 @@ private:
     struct children {
         path longest;
         std::vector<std::uint64_t> tasks; // for the graph only
-        std::size_t to_return = 0;        // tasks that will be children when they return
     };
 
     template <class F>

@@ -6,8 +6,10 @@
 
 #include <oneapi/tbb/blocked_range.h>
 #include <oneapi/tbb/flow_graph.h>
+#include <oneapi/tbb/mutex.h>
 #include <oneapi/tbb/parallel_for.h>
 #include <oneapi/tbb/partitioner.h>
+#include <oneapi/tbb/task.h>
 #include <oneapi/tbb/task_arena.h>
 #include <oneapi/tbb/task_group.h>
 
@@ -48,6 +50,75 @@ void full_arena() {
     other.join();
 }
 
+void wait_for(const std::atomic<bool>& flag) {
+    while (!flag) {
+        std::this_thread::yield();
+    }
+}
+
+/// A task waits for a group that gets its task after that one has begun.
+void late_task() {
+    tbb::task_group first;
+    tbb::task_group second;
+    std::atomic<bool> begun{false};
+    std::atomic<bool> queued{false};
+    first.run([&] {
+        begun = true;
+        wait_for(queued);
+        second.wait();
+    });
+    wait_for(begun);
+    second.run([] {});
+    queued = true;
+    first.wait();
+}
+
+/// Two groups share a context. A task of one ends after the wait for the other.
+void shared_context(bool suspends) {
+    tbb::task_group_context context;
+    tbb::task_group first(context);
+    tbb::task_group second(context);
+    std::atomic<tbb::task::suspend_point> point{nullptr};
+    std::atomic<bool> begun{false};
+    std::atomic<bool> may_end{false};
+    first.run([] {});
+    second.run([&] {
+        if (suspends) {
+            tbb::task::suspend([&](tbb::task::suspend_point p) {
+                point = p;
+                begun = true;
+            });
+        } else {
+            begun = true;
+            wait_for(may_end);
+        }
+    });
+    wait_for(begun);
+    first.wait();
+    may_end = true;
+    if (suspends) {
+        tbb::task::resume(point);
+    }
+    second.wait();
+}
+
+/// A task waits for a lock that the thread outside holds during a loop.
+void lock_held_outside() {
+    tbb::mutex lock;
+    tbb::task_group group;
+    std::atomic<bool> begun{false};
+    {
+        const tbb::mutex::scoped_lock held(lock);
+        group.run([&] {
+            begun = true;
+            const tbb::mutex::scoped_lock inside(lock);
+        });
+        wait_for(begun);
+        loop(4);
+    }
+    group.wait();
+}
+
 /// Each of two items passes two nodes.
 void graph() {
     tbb::flow::graph g;
@@ -76,5 +147,13 @@ int main(int, char** arguments) {
         graph();
     } else if (std::strcmp(what, "arena") == 0) {
         full_arena();
+    } else if (std::strcmp(what, "late") == 0) {
+        late_task();
+    } else if (std::strcmp(what, "shared") == 0) {
+        shared_context(false);
+    } else if (std::strcmp(what, "suspended") == 0) {
+        shared_context(true);
+    } else if (std::strcmp(what, "lock") == 0) {
+        lock_held_outside();
     }
 }
