@@ -28,6 +28,8 @@ public:
     /// In a task of the library's own pool: the thread sleeps, until this or another stack has to go on on
     /// it.
     void block() noexcept { wait(pilfer::detail::awaited::beside_nothing); }
+    /// sleep() of a thread outside. `late` is called after each 10 seconds, until it returns false.
+    void sleep_outside(bool (*late)(std::uint64_t& state), std::uint64_t state) noexcept;
     void wake() noexcept {
         if (!m_is_called.exchange(true, std::memory_order_relaxed)) {
             pilfer::detail::go_on(m_entry);

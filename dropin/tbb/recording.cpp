@@ -3,14 +3,39 @@
 // A task does not say which wait_context it will release: the program's headers release it, without a call.
 // So a task is awaited where its parent is, if it has the parent's context. The first task of a wait is
 // awaited there. Any other task is awaited by a wait for its context.
+#include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
+#include <pilfer/detail/base/time.hpp>
+
 #include "pool/pool_core.hpp"
 #include "scheduler.hpp"
+#include "wait/host.hpp"
 #include "worker/scheduler.hpp"
 
-namespace tbb::detail::r1::recording {
+namespace tbb::detail::r1 {
+
+void nap::sleep_outside(bool (*late)(std::uint64_t& state), std::uint64_t state) noexcept {
+    pilfer::detail::foreign_waiter self;
+    if (!m_entry.done.publish(reinterpret_cast<std::uintptr_t>(&self) | pilfer::detail::waiter_is_foreign)) {
+        return;
+    }
+    bool is_over = false;
+    do {
+        const pilfer::detail::instant end = pilfer::detail::after(std::chrono::seconds(10));
+        is_over = self.wait_while<pilfer::detail::futex_park>([end]() noexcept -> std::uint64_t {
+            const pilfer::detail::instant t = pilfer::detail::now();
+            return t < end ? end - t : 0;
+        });
+    } while (!is_over && late(state));
+    if (!is_over) {
+        self.wait<pilfer::detail::futex_park>();
+    }
+}
+
+namespace recording {
 
 namespace {
 
@@ -46,6 +71,32 @@ void queued(d1::task& t, const d1::task_group_context* c, const thread_data& her
     }
 }
 
+std::atomic<std::uint64_t> events{0};
+
+void sleep_outside(nap& n) noexcept {
+    if (pilfer::detail::host::here() != nullptr) {
+        n.sleep(); // it works for another pool meanwhile
+        return;
+    }
+    static std::atomic<bool> is_reported{false};
+    const auto late = [](std::uint64_t& before) {
+        if (before != events.load(std::memory_order_relaxed)) {
+            before = events.load(std::memory_order_relaxed);
+            return true;
+        }
+        if (!is_reported.exchange(true)) {
+            std::fputs("libpilfer-tbb: in a recording one thread runs all tasks, and none has begun or ended "
+                       "for 10 s. "
+                       "If a task waits for another one by a loop or a lock of the system, it may never end: "
+                       "run the "
+                       "program without PILFER_PROFILE and PILFER_PROFILE_GRAPH.\n",
+                       stderr);
+        }
+        return false;
+    };
+    n.sleep_outside(late, events.load(std::memory_order_relaxed));
+}
+
 // `pilfer profile` sets them, too.
 const bool outside::s_is_wanted =
     std::getenv("PILFER_PROFILE") != nullptr || std::getenv("PILFER_PROFILE_GRAPH") != nullptr;
@@ -61,4 +112,6 @@ void outside::find() noexcept {
     }
 }
 
-} // namespace tbb::detail::r1::recording
+} // namespace recording
+
+} // namespace tbb::detail::r1

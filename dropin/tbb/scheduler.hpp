@@ -563,6 +563,10 @@ namespace recording {
 [[nodiscard]] pilfer::detail::backend* of(const pilfer::detail::worker& w) noexcept;
 /// `t`, of the context `c`, is about to be queued by the calling stack, whose data are `here`.
 void queued(d1::task& t, const d1::task_group_context* c, const thread_data& here) noexcept;
+/// Begins and ends of recorded tasks.
+extern std::atomic<std::uint64_t> events;
+/// Sleeps while the recording runs the tasks of this thread. Reports once if no task begins or ends for long.
+void sleep_outside(nap& n) noexcept;
 /// The pool that jobs of a thread outside of all pools run in, if it records. Such a thread then runs no
 /// tasks, because the recording follows one worker.
 class outside {

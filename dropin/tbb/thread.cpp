@@ -266,7 +266,9 @@ void thread_data::execute(d1::task* t, std::uint64_t& floating_point) {
 void thread_data::execute_recorded(d1::task* t, std::uint64_t& floating_point) {
     const void* const outer = std::exchange(awaited_by, task_accessor::awaited_by(*t));
     void* const caller = records->foreign_begins(t);
+    recording::events.fetch_add(1, std::memory_order_relaxed);
     call_task(t, floating_point);
+    recording::events.fetch_add(1, std::memory_order_relaxed);
     records->foreign_ends(caller);
     awaited_by = outer;
 }
@@ -479,7 +481,7 @@ void thread_data::wait_for_others(d1::wait_context& until) {
         if (external_waiter::is_running(until)) {
             // Threads outside may have all slots.
             step_out(
-                true, [](void* on) { static_cast<nap*>(on)->sleep(); }, &s.rest);
+                true, [](void* on) { recording::sleep_outside(*static_cast<nap*>(on)); }, &s.rest);
         }
         sleepers::remove(s);
     }

@@ -165,8 +165,9 @@ void recording::child_ends(const void* scope) noexcept { m_recorder->child_ended
 void recording::synced(const void* scope) noexcept {
     m_recorder->synced(key_of(scope), spot_of(PILFER_CALLER, this_worker()));
 }
-/// A foreign task has released its waiter before it returns, so the thread waits until the worker has noted that.
-/// The wait has an end: a task of another group may have the same scope, and run until this thread goes on.
+/// A foreign task has released its waiter before it returns, so the thread waits until the worker has noted
+/// that. The wait has an end: a task of another group may have the same scope, and run until this thread goes
+/// on.
 void recording::synced_outside(const void* scope) noexcept {
     constexpr auto most = std::chrono::milliseconds(500);
     const profile::key s = key_of(scope);

@@ -290,7 +290,8 @@ TEST(tbb_one_pool, one_profile_and_one_trace_have_the_work_of_both) {
     EXPECT_GE(count_of("\"yield\"", trace.str()), 1 + 2 * bodies);
 }
 
-/// What a recording counts, whatever the time. Only tasks that it knows to be parallel lie on no common chain.
+/// What a recording counts, whatever the time. Only tasks that it knows to be parallel lie on no common
+/// chain.
 struct counts {
     std::uint64_t strands;
     std::uint64_t span_strands;
@@ -385,17 +386,15 @@ TEST(tbb_one_pool, a_profile_has_groups_that_grow_and_calls_of_several_functions
               (counts{8, 5, 4, 4}));
     const auto nothing = [] {};
     EXPECT_EQ(recorded([&] { tbb::parallel_invoke(nothing, nothing); }), (counts{4, 3, 2, 2}));
-    const counts five =
-        recorded([&] { tbb::parallel_invoke(nothing, nothing, nothing, nothing, nothing); });
+    const counts five = recorded([&] { tbb::parallel_invoke(nothing, nothing, nothing, nothing, nothing); });
     EXPECT_GE(five.tasks, 5U);
     EXPECT_LE(five.span_tasks, 4U);
 }
 
 TEST(tbb_one_pool, a_profile_has_tasks_that_are_suspended) {
     const auto body = [] {
-        tbb::task::suspend([](tbb::task::suspend_point p) {
-            pilfer::pool::common().submit([p] { tbb::task::resume(p); });
-        });
+        tbb::task::suspend(
+            [](tbb::task::suspend_point p) { pilfer::pool::common().submit([p] { tbb::task::resume(p); }); });
     };
     EXPECT_EQ(recorded([&] { loop(5, body); }), (counts{10, 5, 5, 4})) << "as if none was";
 }

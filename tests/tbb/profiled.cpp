@@ -119,6 +119,20 @@ void lock_held_outside() {
     group.wait();
 }
 
+/// Each of two bodies waits for the other one by a loop: two threads have to run them.
+void meeting() {
+    std::atomic<int> inside{0};
+    tbb::parallel_for(
+        0, 2,
+        [&](int) {
+            ++inside;
+            while (inside < 2) {
+                std::this_thread::yield();
+            }
+        },
+        tbb::simple_partitioner());
+}
+
 /// Each of two items passes two nodes.
 void graph() {
     tbb::flow::graph g;
@@ -147,6 +161,8 @@ int main(int, char** arguments) {
         graph();
     } else if (std::strcmp(what, "arena") == 0) {
         full_arena();
+    } else if (std::strcmp(what, "meeting") == 0) {
+        meeting();
     } else if (std::strcmp(what, "late") == 0) {
         late_task();
     } else if (std::strcmp(what, "shared") == 0) {

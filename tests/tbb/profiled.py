@@ -24,8 +24,15 @@ def profile_of(program, what):
             return json.load(p), g.read()
 
 
+def meets(program):
+    """A program that does not end in a recording."""
+    return subprocess.Popen([program, "meeting"], stderr=subprocess.PIPE, text=True,
+                            env=os.environ | {"PILFER_PROFILE": os.devnull})
+
+
 def main():
     program = sys.argv[1]
+    stuck = meets(program)
     groups = fib(11) - 1  # of fib(10)
     outside = 5  # of which the thread outside forks these: in fib(10), fib(8), ... fib(2)
     # Strands, tasks, how many of each the longest chain has (None: any), a word of the graph. Two threads fork in "arena".
@@ -51,6 +58,11 @@ def main():
         if not right:
             print(f"{what}: {p}\n{graph}")
             wrong += 1
+    says = stuck.stderr.readline()  # after 10 s
+    stuck.kill()
+    if "one thread runs all tasks" not in says:
+        print(f"meeting: {says}")
+        wrong += 1
     return wrong
 
 
