@@ -567,7 +567,7 @@ private:
         thread_data& t = thread_data::here();
         while (external_waiter::is_running(call.done)) {
             sleeper s;
-            s.keeps_slot = t.records == nullptr && !suspended::any();
+            s.keeps_slot = !t.waits_without_slot() && !suspended::any();
             s.released = reinterpret_cast<std::uintptr_t>(&call.done);
             s.place = is_taken ? nullptr : &a;
             s.wants_slot = true;

@@ -405,6 +405,11 @@ public:
         return is_own &&
                (records == nullptr || pilfer::detail::is_forked_child(*pilfer::detail::this_worker()->pool));
     }
+    /// True in a recording, whose one worker may need the slot for a task that this stack waits for. A child
+    /// of fork() has no such worker.
+    [[nodiscard]] bool waits_without_slot() const noexcept {
+        return records != nullptr && !pilfer::detail::is_forked_child(*pilfer::detail::this_worker()->pool);
+    }
     void sleep_with_slot(nap& n) noexcept { waits_as_thread() ? n.block() : n.sleep(); }
     void step_out_until(nap& n) {
         step_out(

@@ -352,8 +352,7 @@ d1::task* thread_data::find_elsewhere(std::intptr_t wanted, bool outermost, bool
 
 d1::task* thread_data::sleep(std::intptr_t wanted, d1::wait_context& until, bool outermost) {
     sleeper s;
-    // The one worker of a recording may need the slot for another task, which this one waits for.
-    s.keeps_slot = records == nullptr && !suspended::any();
+    s.keeps_slot = !waits_without_slot() && !suspended::any();
     s.released = reinterpret_cast<std::uintptr_t>(&until);
     s.place = place;
     s.isolation = wanted;

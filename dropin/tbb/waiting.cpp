@@ -79,8 +79,8 @@ private:
     /// May end without a wake-up.
     static void sleep(nap& n) noexcept {
         thread_data* const t = thread_data::if_there();
-        if (t != nullptr && t->records != nullptr && t->place != nullptr) {
-            t->step_out_until(n); // a task that wakes this one may need its slot
+        if (t != nullptr && t->place != nullptr && t->waits_without_slot()) {
+            t->step_out_until(n);
         } else {
             t != nullptr && t->waits_as_thread() ? suspended::block_until_any(n) : n.sleep();
         }
