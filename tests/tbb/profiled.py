@@ -43,7 +43,6 @@ def main():
         "arena": (14, 8, None, None, "loop(int)"),
         "graph": (2, 2, 1, 1, "function_input"),
         # These did not end.
-        "late": (3, 2, 2, 1, "late_task()"),
         "shared": (2, 2, 1, 1, "shared_context(bool)"),
         "suspended": (2, 2, 1, 1, "shared_context(bool)"),
         "lock": (8, 5, None, None, "lock_held_outside()"),
