@@ -79,7 +79,7 @@ constexpr std::uint64_t changed = std::uint64_t{1} << 62;
 [[nodiscard]] std::string bound_of(const plan& p) {
     std::string text;
     if (p.preemptions != UINT64_MAX) {
-        text = ":";
+        text += ":";
         text += std::to_string(p.preemptions);
     }
     return text;
@@ -89,7 +89,10 @@ constexpr std::uint64_t changed = std::uint64_t{1} << 62;
 [[nodiscard]] std::string end_of(const plan& p) {
     std::string text;
     if (p.faults.most != 0) {
-        text = "!" + std::to_string(p.faults.most) + (p.faults.memory ? "m" : "") + (p.faults.io ? "i" : "");
+        text += "!";
+        text += std::to_string(p.faults.most);
+        text += p.faults.memory ? "m" : "";
+        text += p.faults.io ? "i" : "";
     }
     if (p.found_in) {
         text += "@";
