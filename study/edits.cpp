@@ -251,7 +251,7 @@ private:
     struct row {
         std::vector<std::uint64_t> tasks;
         std::uint64_t size = 0;
-        std::size_t at = 0; // the last fork, in the new body
+        std::size_t at = 0;      // the last fork, in the new body
         bool under_lock = false; // it
     };
     /// The new body of a task that stays, with the old numbers of tasks. Makes the bodies of its merged

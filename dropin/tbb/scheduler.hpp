@@ -408,7 +408,8 @@ public:
     /// True in a recording, whose one worker may need the slot for a task that this stack waits for. A child
     /// of fork() has no such worker.
     [[nodiscard]] bool waits_without_slot() const noexcept {
-        return records != nullptr && !pilfer::detail::is_forked_child(*pilfer::detail::this_worker()->pool);
+        const pilfer::detail::worker* const w = pilfer::detail::this_worker();
+        return records != nullptr && (w == nullptr || !pilfer::detail::is_forked_child(*w->pool));
     }
     void sleep_with_slot(nap& n) noexcept { waits_as_thread() ? n.block() : n.sleep(); }
     void step_out_until(nap& n) {

@@ -124,7 +124,8 @@ constexpr detail::wait_kind writable_kind{"a descriptor to be writable",
 /// -errno.
 template <class Call>
 [[nodiscard]] std::int64_t insist(int fd, std::uint32_t what, instant until, Call call) noexcept {
-    PILFER_TEST_CANNOT_REPEAT("input or output by pilfer::io"); // nor the order of such calls that do not wait
+    PILFER_TEST_CANNOT_REPEAT(
+        "input or output by pilfer::io"); // nor the order of such calls that do not wait
     for (;;) {
         const int error_by_choice = chosen_error();
         const std::int64_t result = error_by_choice == 0 ? call() : -error_by_choice;

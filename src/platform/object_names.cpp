@@ -35,7 +35,10 @@ constinit std::atomic<bool> prepared{false}; // for fork()
 /// A change of the list. A child of fork(), and a reader of another process, see whether one is under way.
 class change {
 public:
-    change() noexcept { pilfer_v0_object_names.changes.fetch_add(1, acq_rel); }
+    change() noexcept {
+        pilfer_v0_object_names.changes.fetch_add(1, rlx);
+        std::atomic_thread_fence(rel); // what is changed becomes visible after the count
+    }
     change(const change&) = delete;
     change& operator=(const change&) = delete;
     ~change() { pilfer_v0_object_names.changes.fetch_add(1, rel); }

@@ -14,6 +14,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "platform/os.hpp"
+
 // C++ has no name for main() that can be called, and the linker none for these that is no reserved one.
 extern "C" {
 extern int pilfer_v0_main(int, char**, char**) __asm__("main") __attribute__((weak));
@@ -135,11 +137,7 @@ std::string signal_text(int signal) {
 void leave(int code) noexcept { _exit(code); }
 
 const char* safe_variable(const char* name) noexcept {
-#if defined(__linux__)
-    return secure_getenv(name);
-#else
-    return issetugid() == 0 ? std::getenv(name) : nullptr;
-#endif
+    return has_added_rights() ? nullptr : std::getenv(name);
 }
 
 void forget_variable(const char* name) noexcept { (void)unsetenv(name); }

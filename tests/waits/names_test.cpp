@@ -147,47 +147,6 @@ TEST_F(object_names, of_a_structure_are_those_of_its_members_without_one) {
     EXPECT_THAT(dump_of_wait(all[2].opened), Not(HasSubstr("account")));
 }
 
-/// A look at each name before an object's own would take a hundred times as long.
-TEST_F(object_names, of_many_members_of_a_named_structure_are_found_fast) {
-    struct all_events {
-        pilfer::event each[60'000];
-    };
-    const auto all = std::make_unique<all_events>();
-    std::vector<object_name> names;
-    for (std::size_t i = 0; i < std::size(all->each); ++i) {
-        names.emplace_back(all->each[i], "event " + std::to_string(i));
-    }
-    const auto time_of_dump = [&all] {
-        constexpr std::size_t most = 200;
-        pilfer::pool p(workers(2));
-        std::vector<pilfer::future<void>> waits;
-        for (std::size_t i = std::size(all->each) - most; i < std::size(all->each); ++i) {
-            waits.push_back(p.async([&e = all->each[i]] { e.wait(); }));
-        }
-        while (suspended(p) < most) {
-            std::this_thread::sleep_for(100us);
-        }
-        auto shortest = std::chrono::steady_clock::duration::max();
-        for (int i = 0; i < 5; ++i) {
-            std::ostringstream out;
-            const auto begin = std::chrono::steady_clock::now();
-            p.dump(out);
-            shortest = std::min(shortest, std::chrono::steady_clock::now() - begin);
-            EXPECT_THAT(out.str(), HasSubstr("(\"event 59900\", "));
-        }
-        for (std::size_t i = 0; i < most; ++i) {
-            pilfer::event& e = all->each[std::size(all->each) - most + i];
-            e.set();
-            waits[i].get();
-            e.reset();
-        }
-        return shortest;
-    };
-    const auto without = time_of_dump();
-    names.emplace_back(*all, "all events");
-    EXPECT_LT(time_of_dump(), 5 * without);
-}
-
 TEST_F(object_names, move_with_their_handles) {
     pilfer::event e;
     std::vector<object_name> handles;
