@@ -301,7 +301,7 @@ TEST_F(lines_command, a_lock_that_all_tasks_want_is_in_the_graph_and_a_split_is_
             tool("whatif --json --workers 1,4 --split-lock planted/" + marked("lock") + "=4 " + f.at("g"));
         ASSERT_EQ(s.code, 0) << s.text;
         const auto workers = nlohmann::json::parse(s.text).at("workers");
-        const auto gain = [&workers](int i) {
+        const auto gain = [&workers](std::size_t i) {
             return workers.at(i).at("ns").get<double>() / workers.at(i).at("edited_ns").get<double>();
         };
         EXPECT_NEAR(gain(0), 1, 0.01) << s.text;
