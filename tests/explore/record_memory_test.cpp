@@ -34,6 +34,9 @@ void* memory(std::size_t bytes) {
 } // namespace
 
 void* operator new(std::size_t bytes) { return memory(bytes); }
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+    return refuses ? nullptr : std::malloc(bytes);
+}
 void operator delete(void* p) noexcept { std::free(p); }
 void operator delete(void* p, std::size_t) noexcept { std::free(p); }
 
