@@ -224,6 +224,7 @@ accepted accept(int listener, deadline until) noexcept {
 }
 
 std::error_code connect(int fd, const sockaddr* to, unsigned bytes, deadline until) noexcept {
+    PILFER_TEST_CANNOT_REPEAT("input or output by pilfer::io");
     int error = -os::connect_to(fd, to, bytes);
     if (error == EINPROGRESS || error == EINTR) {
         error = wait(fd, os::can_write, until.when());
