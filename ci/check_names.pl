@@ -116,7 +116,7 @@ for my $file (@files) {
 # docs/porting.md has a row for each function of the headers of platform, context and base.
 if (open my $page, '<', 'docs/porting.md') {
     my $rows = do { local $/; <$page> };
-    for my $file (grep { m{^src/(?:platform|context|base)/(?!chaos|context_lists|object_names|stack_pool)\w+\.hpp$} } @files) {
+    for my $file (grep { m{^src/(?:platform|context|base)/(?!chaos|context_lists|stack_pool)\w+\.hpp$} } @files) {
         my ($line, $hidden) = (0, 0);
         for (split /\n/, $code{$file}) {
             $line++;

@@ -25,7 +25,7 @@ import tempfile
 
 # From the ground up: a room may use itself and what is named before it. A room may be here that the tree does not have.
 RANKS = """
-    base platform race_history race instrument trace profile deque balance machine context memory idle task worker cancel wait backend pool governor guest
+    base platform names race_history race instrument trace profile deque balance machine context memory idle task worker cancel wait backend pool governor guest
     scope timer future sync io observe runtime coroutine objects parallel sort algorithm pipeline graph search explore check capi capi_objects adapters everything cluster jobqueue engines capi_cluster
 """.split()
 

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <tuple>
 
-#include "platform/object_names.hpp"
+#include "names/object_names.hpp"
 
 namespace tools {
 

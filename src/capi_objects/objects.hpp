@@ -9,7 +9,7 @@
 #include <pilfer/pilfer.h>
 
 #include "capi/error.hpp"
-#include "platform/object_names.hpp"
+#include "names/object_names.hpp"
 
 struct pilfer_channel {
     explicit pilfer_channel(std::size_t capacity) noexcept : values(capacity) {}

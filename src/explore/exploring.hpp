@@ -9,8 +9,8 @@
 #include "backend/work_stealing.hpp"
 #include "explore/interleaving.hpp"
 #include "explore/ready_list.hpp"
-#include "explore/watched_thread.hpp"
 #include "search/exploration.hpp"
+#include "search/watched_thread.hpp"
 
 namespace pilfer {
 inline namespace v0 {

@@ -14,10 +14,10 @@
 
 #include "explore/ready_list.hpp"
 #include "explore/steps.hpp"
-#include "explore/watched_thread.hpp"
 #include "search/chooser.hpp"
 #include "search/exploration.hpp"
 #include "search/recorded.hpp"
+#include "search/watched_thread.hpp"
 #include "task/service.hpp"
 
 namespace pilfer {

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "names/object_names.hpp"
 #include "observe/snapshot.hpp"
-#include "platform/object_names.hpp"
 #include "platform/symbols.hpp"
 #include "pool/pool_core.hpp"
 #include "search/user_frames.hpp"

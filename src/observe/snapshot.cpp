@@ -8,8 +8,8 @@
 
 #include "context/backtrace.hpp"
 #include "guest/blocking.hpp"
+#include "names/object_names.hpp"
 #include "observe/stall.hpp"
-#include "platform/object_names.hpp"
 #include "pool/figures.hpp"
 #include "pool/pool_core.hpp"
 

@@ -1,7 +1,7 @@
 // The handle of an object's name.
 #include <pilfer/named.hpp>
 
-#include "platform/object_names.hpp"
+#include "names/object_names.hpp"
 
 namespace pilfer {
 inline namespace v0 {

@@ -6,7 +6,7 @@
 #include <pilfer/detail/base/raw_lock.hpp>
 
 #include "context/sanitizer.hpp"
-#include "platform/object_names.hpp"
+#include "names/object_names.hpp"
 #include "pool/pool_core.hpp"
 
 extern "C" {

@@ -10,7 +10,7 @@
 #include <system_error>
 #include <utility>
 
-#include "platform/object_names.hpp"
+#include "names/object_names.hpp"
 #include "platform/os.hpp"
 #include "platform/symbols.hpp"
 #include "platform/ticks.hpp"

@@ -1,6 +1,6 @@
 #include "race/races.hpp"
 
-#include "platform/object_names.hpp"
+#include "names/object_names.hpp"
 #include "race/detector.hpp"
 
 namespace pilfer {

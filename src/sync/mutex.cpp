@@ -10,7 +10,7 @@
 #include <pilfer/detail/sync/owner_wait.hpp>
 
 #include "context/stack_pool.hpp"
-#include "platform/object_names.hpp"
+#include "names/object_names.hpp"
 #include "platform/os.hpp"
 #include "pool/pool_core.hpp"
 #include "sync/forked.hpp"

@@ -3,7 +3,7 @@
 #include <new>
 #include <utility>
 
-#include "platform/object_names.hpp"
+#include "names/object_names.hpp"
 
 namespace pilfer {
 inline namespace v0 {

@@ -1,4 +1,4 @@
-#include "platform/object_names.hpp"
+#include "names/object_names.hpp"
 
 #include <algorithm>
 #include <cstring>

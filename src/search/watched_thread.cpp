@@ -1,4 +1,4 @@
-#include "explore/watched_thread.hpp"
+#include "search/watched_thread.hpp"
 
 #if defined(PILFER_TEST)
 
