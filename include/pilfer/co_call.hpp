@@ -17,7 +17,7 @@ inline namespace v0 {
 /// and threads. f is an ordinary function and runs in the coroutine's task.
 ///
 /// A cancelled coroutine leaves the wait by `stopped`, before f has run. Throws what f and scoped_lock()
-/// throw. Awaited once. No allocation.
+/// throw. Awaited once. Allocates as scoped_lock().
 template <class T, class Lock, class F>
 [[nodiscard]] auto call(synchronized<T, Lock>& object, F f) {
     using result = detail::call_result_t<F, T>;

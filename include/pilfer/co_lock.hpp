@@ -88,7 +88,8 @@ private:
 /// A coroutine that is cancelled while it waits leaves by `stopped`, without the lock. While it holds the
 /// lock no cancellation reaches it, as with tasks; the wait after the unlock throws. Throws usage_error if it
 /// has to wait and holds a lock that was not taken by co_await; outside of all pools also what
-/// pool::common() throws. Allocates nothing. Cost without contention: a lock() and one more resumption point.
+/// pool::common() throws. Allocates nothing, except that the first waits below a scope may. Cost without
+/// contention: a lock() and one more resumption point.
 [[nodiscard]] inline lock_of_coroutine<mutex> scoped_lock(mutex& m) noexcept {
     return lock_of_coroutine<mutex>(m);
 }
