@@ -14,7 +14,7 @@ public:
     virtual void work_until_released(foreign_waiter& waiter) noexcept = 0;
 
     /// The host of the calling thread; null: it blocks.
-    [[nodiscard]] static host* here() noexcept;
+    [[nodiscard]] PILFER_API static host* here() noexcept;
     static void set_here(host* h) noexcept;
 
 protected:

@@ -277,7 +277,7 @@ TEST_P(coroutine_locks, locks_of_functions_do_not_live_across_a_wait) {
             EXPECT_TRUE(refused);
             refused = false;
             try {
-                co_await pilfer::resume_after(1ms);
+                co_await pilfer::resume_after(1h);
             } catch (const pilfer::usage_error&) {
                 refused = true;
             }
