@@ -5,6 +5,7 @@ bench/algorithms.py [--build DIR] [--workers 1,2] [--rounds N] [--elements N] ru
 result, and writes bench/results/algorithms-<machine>.json and the tables of docs/results.md. With --check it writes nothing
 and ends with 1 if the page is not what the file says."""
 import argparse
+import concurrent.futures
 import json
 import os
 import re
@@ -20,15 +21,33 @@ PLACE = re.compile(r"(<!-- algorithms: )(\S+)( -->\n).*?(<!-- /algorithms -->)",
 RUNTIMES = ("std", "std par", "oneTBB", "OpenMP", "parlaylib")
 
 
-def measure(build, workers, rounds, elements):
+def measure(build, workers, rounds, elements, *row_and_runtime):
     path = os.path.join(build, "bench", "bin", "bench-algorithms")
     # libgomp's idle threads would spin beside the runtime that is measured. Only pilfer takes fewer workers if other
     # programs want the CPUs; here all use the number that was asked for.
     environment = {**os.environ, "OMP_WAIT_POLICY": "passive", "PILFER_GOVERNOR": "off"}
-    done = subprocess.run([path, str(workers), str(rounds), str(elements)], stdout=subprocess.PIPE, text=True, env=environment)
+    done = subprocess.run([path, str(workers), str(rounds), str(elements), *row_and_runtime], stdout=subprocess.PIPE, text=True,
+                          env=environment)
     if done.returncode != 0:
         sys.exit(f"algorithms.py: {path} ended with {done.returncode}")
     return json.loads(done.stdout)
+
+
+def limits(build, rounds, elements, names):
+    """How much more two programs of one worker do at once than one of them alone: no run on two workers gains more."""
+    found = {}
+    with concurrent.futures.ThreadPoolExecutor(2) as pair:
+        for name in names:
+            def seconds(_, name=name):
+                return statistics.median(measure(build, 1, rounds, elements, name, "pilfer")["rows"][0]["seconds"]["pilfer"])
+            found[name] = 2 * seconds(0) / max(pair.map(seconds, range(2)))
+    return found
+
+
+def gains(data):
+    """Of each row, pilfer's time on one worker as a multiple of that on two."""
+    seconds = {run["workers"]: {row["name"]: statistics.median(row["seconds"]["pilfer"]) for row in run["rows"]} for run in data["runs"]}
+    return {name: seconds[1][name] / took for name, took in seconds[2].items()}
 
 
 def tables(data):
@@ -46,6 +65,10 @@ def tables(data):
             cells = [f"{seconds[name] / seconds['pilfer']:.2f}" if name in seconds else "" for name in RUNTIMES]
             fewer = f", {row['elements']:,}" if row.get("elements", run["elements"]) != run["elements"] else ""
             lines.append(f"| {row['name']}{fewer} | {seconds['pilfer']:.3g} | " + " | ".join(cells) + " |")
+    if "limits" in data:
+        lines += ["", "Two workers against one, and two programs of one worker at once, whose memory is the limit of both:", "",
+                  "| algorithm | two workers | two programs |", "| --- | ---: | ---: |"]
+        lines += [f"| {name} | {gain:.2f} | {data['limits'][name]:.2f} |" for name, gain in gains(data).items()]
     return lines
 
 
@@ -68,8 +91,11 @@ def main():
     path = os.path.join(HERE, "results", name)
     if not options.check:
         runs = [measure(options.build, int(workers), options.rounds, options.elements) for workers in options.workers.split(",")]
+        data = {"machine": results.machine(), "note": options.note, "runs": runs}
+        if {1, 2} <= {run["workers"] for run in runs}:
+            data["limits"] = limits(options.build, options.rounds, options.elements, [row["name"] for row in runs[0]["rows"]])
         with open(path, "w", encoding="utf-8") as file:
-            json.dump({"machine": results.machine(), "note": options.note, "runs": runs}, file, indent=1)
+            json.dump(data, file, indent=1)
             file.write("\n")
     with open(path, encoding="utf-8") as file:
         data = json.load(file)

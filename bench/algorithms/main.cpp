@@ -1,9 +1,9 @@
 // Algorithms by several runtimes in one process, taking turns: one line of JSON with the seconds of every
 // round.
 //
-// bench-algorithms WORKERS ROUNDS ELEMENTS [ROW]. Every result is compared with the serial one's. The
-// runtimes are std (one thread), pilfer, std::execution::par of the standard library, oneTBB and OpenMP, as
-// far as each has the algorithm. Each calls from where its users do: pilfer from a task of its pool, the
+// bench-algorithms WORKERS ROUNDS ELEMENTS [ROW [RUNTIME]]. Every result is compared with the serial one's.
+// The runtimes are std (one thread), pilfer, std::execution::par of the standard library, oneTBB and OpenMP,
+// as far as each has the algorithm. Each calls from where its users do: pilfer from a task of its pool, the
 // others from the main thread. The rows of parlaylib are there if its headers are: parlay.hpp. A short call
 // is repeated, and the mean of its repetitions is one round.
 #include <omp.h>
@@ -359,8 +359,8 @@ bool same(double a, double b) { return std::abs(a - b) <= 1e-9 * std::max(std::a
 } // namespace
 
 int main(int argc, char** argv) {
-    if (argc != 4 && argc != 5) {
-        std::fprintf(stderr, "usage: bench-algorithms WORKERS ROUNDS ELEMENTS [ROW]\n");
+    if (argc < 4 || argc > 6) {
+        std::fprintf(stderr, "usage: bench-algorithms WORKERS ROUNDS ELEMENTS [ROW [RUNTIME]]\n");
         return 2;
     }
     const auto workers = static_cast<unsigned>(std::atoi(argv[1]));
@@ -393,7 +393,7 @@ int main(int argc, char** argv) {
     bool first_row = true;
     for (row r : {transform_row(in), reduce_row(in), scan_row(in), filter_row(in), find_row(in),
                   histogram_row(in), sort_row(in), sort_words_row(in)}) {
-        if (argc == 5 && r.name != argv[4]) {
+        if (argc >= 5 && r.name != argv[4]) {
             continue;
         }
 #if defined(BENCH_PARLAY)
@@ -401,6 +401,14 @@ int main(int argc, char** argv) {
 #endif
         std::vector<std::vector<double>> seconds(r.runtimes.size());
         const double want = r.runtimes[0].run();
+        if (argc == 6) {
+            std::erase_if(r.runtimes, [&](const runtime& one) { return one.name != argv[5]; });
+            seconds.resize(r.runtimes.size());
+            if (r.runtimes.empty()) {
+                std::fprintf(stderr, "%s has no runtime '%s'\n", r.name.c_str(), argv[5]);
+                return 2;
+            }
+        }
         for (int round = -1; round < rounds; ++round) { // the first one is not counted
             for (std::size_t turn = 0; turn < r.runtimes.size(); ++turn) {
                 // Forwards and backwards: what one runtime leaves in the caches is not always for the same
