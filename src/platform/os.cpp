@@ -41,6 +41,9 @@
 #include <pilfer/detail/base/race.hpp>
 #endif
 
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
 #ifndef MADV_GUARD_INSTALL
 #define MADV_GUARD_INSTALL 102
 #endif
@@ -249,6 +252,7 @@ bool address_space_is_limited() noexcept {
 void unreserve(void* at, std::size_t bytes) noexcept { munmap(at, bytes); }
 
 void discard(void* at, std::size_t bytes) noexcept { madvise(at, bytes, MADV_DONTNEED); }
+void populate(void* at, std::size_t bytes) noexcept { madvise(at, bytes, MADV_POPULATE_WRITE); }
 
 guard_kind guard(void* at, std::size_t bytes) noexcept {
     static constinit asked_once light;
@@ -490,15 +494,24 @@ void heavy_fence() noexcept {
     }
 }
 
-void discard_pages(void* at, std::size_t bytes) noexcept {
+namespace {
+
+/// Calls f(at, bytes) for the whole pages of the range, if there are any.
+template <class F>
+void over_whole_pages(void* at, std::size_t bytes, F f) noexcept {
     const std::uintptr_t page = os::page_size();
     const auto from = reinterpret_cast<std::uintptr_t>(at);
     const std::uintptr_t first = (from + page - 1) / page * page;
     const std::uintptr_t last = (from + bytes) / page * page;
     if (first < last) {
-        os::discard(static_cast<std::byte*>(at) + (first - from), last - first);
+        f(static_cast<std::byte*>(at) + (first - from), last - first);
     }
 }
+
+} // namespace
+
+void discard_pages(void* at, std::size_t bytes) noexcept { over_whole_pages(at, bytes, os::discard); }
+void populate_pages(void* at, std::size_t bytes) noexcept { over_whole_pages(at, bytes, os::populate); }
 
 void futex_park::wait(std::atomic<std::uint32_t>& word, std::uint32_t expected) noexcept {
     os::futex_wait(word, expected);

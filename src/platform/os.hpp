@@ -32,6 +32,8 @@ void futex_wait_either(std::atomic<std::uint32_t>& a, std::uint32_t in_a, std::a
 void unreserve(void* at, std::size_t bytes) noexcept;
 /// Gives the pages back; the range reads as zero afterwards.
 void discard(void* at, std::size_t bytes) noexcept;
+/// Gets pages for the range, whose contents stay. Does nothing before Linux 5.14.
+void populate(void* at, std::size_t bytes) noexcept;
 
 enum class guard_kind { none, light, mprotect };
 /// Makes [at, at + bytes) inaccessible. Light guards (Linux 6.13) need no mapping of their own. mprotect

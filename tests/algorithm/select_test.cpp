@@ -48,6 +48,19 @@ TEST_P(algorithm_select, copy_if_and_filter_keep_the_order) {
     });
 }
 
+TEST_P(algorithm_select, filter_to_a_vector_whose_memory_all_workers_get) {
+    std::vector<std::uint64_t> v(9 << 19);
+    std::iota(v.begin(), v.end(), std::uint64_t{0});
+    pilfer::pool pool(with_workers());
+    pool.run([&] {
+        const auto got = pilfer::filter(v, [](std::uint64_t i) { return i % 1024 != 5; });
+        ASSERT_EQ(got.size(), v.size() / 1024 * 1023);
+        for (std::size_t i = 0; i < got.size(); ++i) {
+            ASSERT_EQ(got[i], i + (i + 1018) / 1023);
+        }
+    });
+}
+
 TEST_P(algorithm_select, filter_without_default_constructor_and_of_bools) {
     pilfer::pool pool(with_workers());
     struct bare {

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/mman.h>
 
 #include <cstring>
 #include <string>
@@ -29,6 +30,25 @@ TEST(Memory, ReservedIsZeroAndDiscardedIsZeroAgain) {
     EXPECT_EQ(at[page], 0);
     EXPECT_EQ(at[3 * page - 1], 0);
     EXPECT_EQ(at[3 * page], 7);
+    os::unreserve(at, 4 * page);
+}
+
+TEST(Memory, PopulatedPagesAreThereAndKeepTheirContents) {
+    const std::size_t page = os::page_size();
+    auto* at = static_cast<char*>(os::reserve(4 * page));
+    ASSERT_NE(at, nullptr);
+    at[page] = 7;
+    os::populate(at, 3 * page);
+    unsigned char there[4] = {};
+    ASSERT_EQ(mincore(at, 4 * page, there), 0);
+    if ((there[0] & 1) == 0) {
+        GTEST_SKIP() << "the kernel is older than Linux 5.14";
+    }
+    EXPECT_EQ(there[1] & 1, 1);
+    EXPECT_EQ(there[2] & 1, 1);
+    EXPECT_EQ(there[3] & 1, 0);
+    EXPECT_EQ(at[0], 0);
+    EXPECT_EQ(at[page], 7);
     os::unreserve(at, 4 * page);
 }
 

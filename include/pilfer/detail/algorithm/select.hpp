@@ -1,7 +1,9 @@
 // Selections: which elements stay, and where they go.
 #pragma once
 
+#include <algorithm>
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <new>
@@ -11,6 +13,7 @@
 #include <vector>
 
 #include <pilfer/detail/algorithm/ranges.hpp>
+#include <pilfer/detail/base/pages.hpp>
 #include <pilfer/detail/parallel/pieces.hpp>
 
 namespace pilfer {
@@ -231,6 +234,24 @@ template <class T, class From>
 inline constexpr bool separate_elements =
     std::is_default_constructible_v<T>&& std::is_assignable_v<T&, From> && !std::is_same_v<T, bool>;
 
+/// Lets all workers get the memory of a large vector from the system, which has reserved it for resize().
+/// That would get it on one thread.
+template <class T>
+void populate(std::vector<T>& v, common_report report) {
+    constexpr std::size_t large = std::size_t{1} << 25; // malloc of glibc has no such block at hand
+    constexpr std::size_t part = std::size_t{1} << 22;
+    const std::size_t bytes = v.capacity() * sizeof(T);
+    if (bytes < large) {
+        return;
+    }
+    auto parts = [&](std::uint64_t from, std::uint64_t to) {
+        const std::size_t begin = static_cast<std::size_t>(from) * part;
+        const std::size_t end = std::min(static_cast<std::size_t>(to) * part, bytes);
+        detail::populate_pages(reinterpret_cast<std::byte*>(v.data()) + begin, end - begin);
+    };
+    detail::run_pieces(0, (bytes + part - 1) / part, parts, report, {});
+}
+
 template <class T, class I, class S, class Pred, class Proj>
 [[nodiscard]] std::vector<T> filtered(I first, S last, Pred& pred, Proj& proj) {
     const std::uint64_t n = detail::length(first, last);
@@ -246,6 +267,8 @@ template <class T, class I, class S, class Pred, class Proj>
         chosen.mark_all(first, pred, proj, report, {});
         const std::uint64_t count = chosen.add_up(0);
         if constexpr (separate_elements<T, std::iter_reference_t<I>>) {
+            out.reserve(static_cast<std::size_t>(count));
+            detail::populate(out, report);
             out.resize(static_cast<std::size_t>(count));
             chosen.place_all(first, out.begin(), report, {});
         } else {
