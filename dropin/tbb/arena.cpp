@@ -3,6 +3,9 @@
 
 #include <exception>
 
+#include <pilfer/detail/base/atom.hpp>
+#include <pilfer/detail/base/ticks.hpp>
+
 namespace tbb::detail::r1 {
 
 // --- queues ------------------------------------------------------------------------------------------------
@@ -179,11 +182,27 @@ void arena::end_absence(bool is_job, bool replaced) noexcept {
     }
 }
 
+namespace {
+
+/// After a theft of less than half a microsecond of work: a pause of two, in which the other threads do more
+/// than a handshake for each task would let them.
+void rest_after_short_theft(std::uint64_t last_theft) noexcept {
+    const std::uint64_t now = pilfer::detail::cheap_ticks();
+    if (now - last_theft < pilfer::detail::piece_ticks() / 8) {
+        while (pilfer::detail::cheap_ticks() - now < pilfer::detail::piece_ticks() / 2) {
+            pilfer::detail::backoff(0);
+        }
+    }
+}
+
+} // namespace
+
 d1::task* arena::steal(thread_data& t, std::intptr_t isolation, bool exact) {
     const unsigned used = m_used.load(std::memory_order_acquire);
     if (used < 2) {
         return nullptr;
     }
+    rest_after_short_theft(t.last_theft);
     t.random = t.random * 1664525U + 1013904223U;
     const bool only_left = t.is_worker && workers_only_queued();
     unsigned i = static_cast<unsigned>(std::uint64_t{t.random} * used >> 32);
@@ -192,6 +211,7 @@ d1::task* arena::steal(thread_data& t, std::intptr_t isolation, bool exact) {
             continue;
         }
         if (d1::task* stolen = m_slots[i].tasks.steal(isolation, exact)) {
+            t.last_theft = pilfer::detail::cheap_ticks();
             return stolen;
         }
     }

@@ -365,10 +365,11 @@ public:
     std::uint32_t isolations = 0;
     small_pool* pool = nullptr;
     context_list* contexts = nullptr;
-    thread_part* part = nullptr; // of the thread that began what runs here
-    arena* job = nullptr;        // whose job runs on this stack
-    arena* own_arena = nullptr;  // that make_here() has made, also while the stack is in another one
-    bool* input_ends = nullptr;  // of the innermost input of a pipeline on this stack
+    thread_part* part = nullptr;  // of the thread that began what runs here
+    arena* job = nullptr;         // whose job runs on this stack
+    arena* own_arena = nullptr;   // that make_here() has made, also while the stack is in another one
+    std::uint64_t last_theft = 0; // by arena::steal(), in cheap_ticks()
+    bool* input_ends = nullptr;   // of the innermost input of a pipeline on this stack
     suspend_point_type point{*this};
     pilfer::detail::backend* records = nullptr; // of the pool that this stack is in, if that records
     const void* awaited_by = nullptr;           // the running task; for `records`
