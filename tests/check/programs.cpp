@@ -94,7 +94,7 @@ int by_race(Fails fails) {
             order += static_cast<char>('0' + i);
         });
     });
-    if (order.find('@') < order.find('4')) {
+    if (order.find('D') < order.find('4')) { // a thief has begun the upper half: '0' + 20 is 'D'
         std::printf("%s\n", order.c_str());
         (void)std::fflush(stdout);
         return fails();

@@ -156,15 +156,18 @@ TEST_P(coroutine_locks, waiters_come_in_order) {
 TEST_F(coroutine_lock_ends, a_waiting_coroutine_is_passed_a_bounded_number_of_times) {
     pilfer::pool pool(workers(1));
     pilfer::mutex m;
+    std::atomic<bool> begun{false};
     bool has = false;
     int passed = 0;
     pool.run([&] {
         m.lock();
-        const auto waits = pool.async([](pilfer::mutex& mutex, bool& in) -> task<> {
-            const auto guard = co_await pilfer::scoped_lock(mutex);
-            in = true;
-        }(m, has));
-        pilfer::sleep_for(1ms); // the coroutine enters the list
+        const auto waits =
+            pool.async([](pilfer::mutex& mutex, std::atomic<bool>& begins, bool& in) -> task<> {
+                begins = true;
+                const auto guard = co_await pilfer::scoped_lock(mutex);
+                in = true;
+            }(m, begun, has));
+        until([&] { return begun.load(); }); // the one worker returns when the coroutine is in the list
         m.unlock();
         for (; !has && passed < 1000; ++passed) {
             const std::lock_guard guard(m);

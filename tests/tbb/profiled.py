@@ -3,6 +3,7 @@
 
 profiled.py PROGRAM
 """
+import atexit
 import json
 import os
 import subprocess
@@ -18,7 +19,7 @@ def profile_of(program, what):
     """What the recording counted, and the lines and functions of its graph."""
     with tempfile.TemporaryDirectory() as folder:
         profile, graph = folder + "/profile", folder + "/graph"
-        subprocess.run([program, what], check=True, stdout=subprocess.DEVNULL, timeout=100,
+        subprocess.run([program, what], check=True, stdout=subprocess.DEVNULL,
                        env=os.environ | {"PILFER_PROFILE": profile, "PILFER_PROFILE_GRAPH": graph})
         with open(profile) as p, open(graph) as g:
             return json.load(p), g.read()
@@ -33,6 +34,7 @@ def meets(program):
 def main():
     program = sys.argv[1]
     stuck = meets(program)
+    atexit.register(stuck.kill)
     groups = fib(11) - 1  # of fib(10)
     outside = 5  # of which the thread outside forks these: in fib(10), fib(8), ... fib(2)
     # Strands, tasks, how many of each the longest chain has (None: any), a word of the graph. Two threads fork in "arena".
@@ -58,7 +60,6 @@ def main():
             print(f"{what}: {p}\n{graph}")
             wrong += 1
     says = stuck.stderr.readline()  # after 10 s
-    stuck.kill()
     if "one thread runs all tasks" not in says:
         print(f"meeting: {says}")
         wrong += 1
