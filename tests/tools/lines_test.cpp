@@ -322,7 +322,7 @@ TEST_F(lines_command, a_recursion_with_another_grain_has_fewer_tasks) {
         std::smatch tasks;
         ASSERT_TRUE(std::regex_search(s.text, tasks, std::regex("after the edit ([0-9]+) tasks"))) << s.text;
         EXPECT_NEAR(std::stoi(tasks[1]), 8'192 / 8, 3) << "of 8,191 forks\n" << s.text;
-        // On one worker the saved forks are all of the gain. On more of them the order of thefts changes by chance.
+        // On one worker the saved forks are all of the gain. On more the order of thefts changes by chance.
         const auto ranked = tool("whatif --json --rank-on 1 " + f.at("g"));
         EXPECT_TRUE(has(ranked, marked("tiny") + ", 8 tasks in one")) << ranked.text;
     }
