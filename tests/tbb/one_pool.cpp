@@ -515,7 +515,7 @@ TEST(tbb_own_pool, a_branch_of_pilfer_goes_on_while_a_job_waits_for_its_parent) 
             const tbb::mutex::scoped_lock held(of_parent);
             pilfer::join(
                 [&] {
-                    while (step != 1) { // until the other worker has taken the branch
+                    while (step == 0) { // until the other worker has taken the branch
                         pilfer::join([] {}, [] {});
                     }
                     while (step != 2) {
