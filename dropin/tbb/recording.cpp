@@ -114,4 +114,30 @@ void outside::find() noexcept {
 
 } // namespace recording
 
+/// A task that `t` returns is a part of it.
+void thread_data::execute_recorded(d1::task* t, std::uint64_t& floating_point) {
+    const void* const outer = std::exchange(awaited_by, task_accessor::awaited_by(*t));
+    void* const caller = records->foreign_begins(t);
+    recording::events.fetch_add(1, std::memory_order_relaxed);
+    call_task(t, floating_point);
+    recording::events.fetch_add(1, std::memory_order_relaxed);
+    records->foreign_ends(caller);
+    awaited_by = outer;
+}
+
+void thread_data::wait_for_others(d1::wait_context& until) {
+    while (external_waiter::is_running(until)) {
+        sleeper s;
+        s.released = reinterpret_cast<std::uintptr_t>(&until);
+        sleepers::add(s);
+        pilfer::detail::heavy_fence(); // as in sleep()
+        if (external_waiter::is_running(until)) {
+            // Threads outside may have all slots.
+            step_out(
+                true, [](void* on) { recording::sleep_outside(*static_cast<nap*>(on)); }, &s.rest);
+        }
+        sleepers::remove(s);
+    }
+}
+
 } // namespace tbb::detail::r1

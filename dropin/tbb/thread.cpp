@@ -2,8 +2,6 @@
 #include "scheduler.hpp"
 
 #include <chrono>
-#include <cstdio>
-#include <cstdlib>
 
 #include <pthread.h>
 
@@ -262,17 +260,6 @@ void thread_data::execute(d1::task* t, std::uint64_t& floating_point) {
     records == nullptr ? call_task(t, floating_point) : execute_recorded(t, floating_point);
 }
 
-/// A task that `t` returns is a part of it.
-void thread_data::execute_recorded(d1::task* t, std::uint64_t& floating_point) {
-    const void* const outer = std::exchange(awaited_by, task_accessor::awaited_by(*t));
-    void* const caller = records->foreign_begins(t);
-    recording::events.fetch_add(1, std::memory_order_relaxed);
-    call_task(t, floating_point);
-    recording::events.fetch_add(1, std::memory_order_relaxed);
-    records->foreign_ends(caller);
-    awaited_by = outer;
-}
-
 void thread_data::call_task(d1::task* t, std::uint64_t& floating_point) {
     execution_data_ext ed;
     d1::task_group_context& c = task_accessor::context(*t);
@@ -471,21 +458,6 @@ void thread_data::run(d1::task* first, d1::wait_context* until) {
     }
 }
 
-void thread_data::wait_for_others(d1::wait_context& until) {
-    while (external_waiter::is_running(until)) {
-        sleeper s;
-        s.released = reinterpret_cast<std::uintptr_t>(&until);
-        sleepers::add(s);
-        pilfer::detail::heavy_fence(); // as in sleep()
-        if (external_waiter::is_running(until)) {
-            // Threads outside may have all slots.
-            step_out(
-                true, [](void* on) { recording::sleep_outside(*static_cast<nap*>(on)); }, &s.rest);
-        }
-        sleepers::remove(s);
-    }
-}
-
 bool thread_data::run_one() {
     d1::task* t = find(0, true, false);
     if (t == nullptr) {
@@ -585,87 +557,6 @@ void wait(d1::wait_context& w, d1::task_group_context& c) {
     task_group_context_impl::rethrow(c);
 }
 
-// --- suspension --------------------------------------------------------------------------------------------
-
-namespace suspended {
-std::atomic<int> count{0};
-
-namespace {
-struct blocked_thread {
-    explicit blocked_thread(nap& n) noexcept : rest(n) {}
-    nap& rest;
-    blocked_thread* previous = nullptr;
-    blocked_thread* next = nullptr;
-};
-short_lock lock;
-chain<blocked_thread> blocked;
-} // namespace
-
-void begin() noexcept {
-    if (count.fetch_add(1, std::memory_order_seq_cst) == 0) {
-        // From now on they wait without a slot, which a resumed stack may need.
-        std::atomic_thread_fence(std::memory_order_seq_cst);
-        sleepers::wake_slot_keepers();
-        // A task that resumes the stack may need their threads.
-        const guard held(lock);
-        for (blocked_thread* b = blocked.first(); b != nullptr; b = b->next) {
-            b->rest.wake();
-        }
-    }
-}
-
-void block_until_any(nap& n) noexcept {
-    blocked_thread self(n);
-    {
-        const guard held(lock);
-        blocked.push_back(self);
-    }
-    // begin() has the lock after its count: it sees this thread, or is seen here.
-    any() ? n.sleep() : n.block();
-    const guard held(lock);
-    blocked.remove(self);
-}
-
-void forget_threads() noexcept {
-    count.store(0, std::memory_order_relaxed);
-    (void)lock.open_for_good();
-    blocked = {};
-}
-} // namespace suspended
-
-void suspend(suspend_callback_type callback, void* user) {
-    const call inside;
-    thread_data& t = inside.data();
-    suspend_point_type& p = t.point;
-    suspended::begin();
-    p.resumed.reset();
-    p.may_be_resumed.store(true, std::memory_order_release);
-    // After a callback that throws no thread could know whether the stack may be resumed.
-    [&]() noexcept { callback(user, &p); }();
-    const auto wait = [](void* on) {
-        auto& own = *static_cast<suspend_point_type*>(on);
-        own.resumed.sleep();
-        own.stack->part->resumed_here.fetch_sub(1, std::memory_order_relaxed);
-    };
-    if (p.resumed.woken()) {
-        wait(&p);
-    } else {
-        t.step_out(true, wait, &p);
-    }
-    suspended::end();
-}
-
-void resume(suspend_point_type* p) {
-    if (p == nullptr || !p->may_be_resumed.exchange(false, std::memory_order_acq_rel)) {
-        std::fprintf(stderr, "libpilfer-tbb: tbb::task::resume() of a task that is not suspended\n");
-        std::abort();
-    }
-    p->stack->part->resumed_here.fetch_add(1, std::memory_order_relaxed);
-    p->resumed.wake();
-}
-
-suspend_point_type* current_suspend_point() { return &thread_data::here().point; }
-
 d1::slot_id execution_slot(const d1::execution_data* ed) {
     const thread_data* t =
         ed != nullptr ? static_cast<const execution_data_ext*>(ed)->thread : thread_data::if_there();
@@ -676,8 +567,6 @@ d1::task_group_context* current_context() {
     const thread_data* t = thread_data::if_there();
     return t != nullptr ? t->context : nullptr;
 }
-
-void notify_waiters(std::uintptr_t released) { sleepers::wake_for_release(released); }
 
 void isolate_within_arena(d1::delegate_base& d, std::intptr_t isolation) {
     const call inside;
@@ -695,98 +584,5 @@ void isolate_within_arena(d1::delegate_base& d, std::intptr_t isolation) {
     }
     t.isolation = before;
 }
-
-// --- sleepers ----------------------------------------------------------------------------------------------
-
-namespace sleepers {
-namespace {
-short_lock lock;
-chain<sleeper> all;
-std::atomic<int> count{0};
-
-template <class Wanted>
-void wake(Wanted wanted, bool one) noexcept {
-    const guard held(lock);
-    for (sleeper* s = all.first(); s != nullptr; s = s->next) {
-        if (!s->rest.woken() && wanted(*s)) {
-            s->rest.wake();
-            if (one) {
-                return;
-            }
-        }
-    }
-}
-
-/// It sleeps in `a` until there is a task.
-bool in(const arena& a, const sleeper& s) noexcept { return s.place == &a && !s.wants_slot; }
-bool allows(const sleeper& s, std::intptr_t isolation) noexcept {
-    return s.isolation == 0 || s.isolation == isolation;
-}
-} // namespace
-
-void add(sleeper& s) noexcept {
-    const guard held(lock);
-    all.push_back(s);
-    count.fetch_add(1, std::memory_order_seq_cst);
-    if (s.place != nullptr) {
-        (s.wants_slot ? s.place->m_slot_seekers : s.place->m_sleepers)
-            .fetch_add(1, std::memory_order_seq_cst);
-    }
-}
-
-void remove(sleeper& s) noexcept {
-    const guard held(lock);
-    all.remove(s);
-    count.fetch_sub(1, std::memory_order_relaxed);
-    if (s.place != nullptr) {
-        (s.wants_slot ? s.place->m_slot_seekers : s.place->m_sleepers)
-            .fetch_sub(1, std::memory_order_relaxed);
-    }
-}
-
-void wake_for_spawned(arena& a, std::intptr_t isolation) noexcept {
-    const bool no_worker = a.workers_only_queued();
-    wake(
-        [&](const sleeper& s) {
-            return in(a, s) && allows(s, isolation) && !s.is_deep && !(no_worker && s.is_worker);
-        },
-        true);
-}
-
-void wake_for_queued(arena& a) noexcept {
-    wake([&](const sleeper& s) { return in(a, s) && s.is_outermost && s.isolation == 0 && !s.is_deep; },
-         false);
-}
-
-void wake_for_critical(arena& a, std::intptr_t isolation) noexcept {
-    wake([&](const sleeper& s) { return in(a, s) && allows(s, isolation); }, false);
-}
-
-void wake_all_in(arena& a) noexcept {
-    wake([&](const sleeper& s) { return in(a, s); }, false);
-}
-
-void wake_slot_keepers() noexcept {
-    wake([](const sleeper& s) { return s.keeps_slot; }, false);
-}
-
-void wake_for_slot(arena& a) noexcept {
-    // With suspended stacks some wait for one slot and no other.
-    wake([&](const sleeper& s) { return s.place == &a && s.wants_slot; }, !suspended::any());
-}
-
-void wake_for_release(std::uintptr_t released) noexcept {
-    // After the last release, which is a seq_cst read-modify-write of the caller's.
-    if (count.load(std::memory_order_seq_cst) != 0) {
-        wake([&](const sleeper& s) { return s.released == released; }, false);
-    }
-}
-
-void forget_threads() noexcept {
-    (void)lock.open_for_good();
-    all = {};
-    count.store(0, std::memory_order_relaxed);
-}
-} // namespace sleepers
 
 } // namespace tbb::detail::r1
