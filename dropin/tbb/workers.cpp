@@ -206,6 +206,14 @@ void submit_to(pilfer::detail::pool_core& p, int level, arena& a, bool in_own_po
     (void)task.release(); // NOLINT(bugprone-unused-return-value): it ends itself, and may have already
 }
 
+/// Once.
+void report_no_pool(const std::exception& e) noexcept {
+    static std::atomic<bool> said{false};
+    if (!said.exchange(true)) {
+        std::fprintf(stderr, "libpilfer-tbb: no workers, waiting threads run all tasks: %s\n", e.what());
+    }
+}
+
 /// The pool of the program in which a job of the calling thread runs, or null.
 pilfer::detail::pool_core* pool_of_program() noexcept {
     if (const pilfer::detail::worker* const w = pilfer::detail::this_worker();
@@ -285,11 +293,7 @@ bool submit(int level, arena& a) noexcept {
             // finalize() has ended this pool after pool_of() has returned it. The next one is another.
         } catch (const std::exception& e) {
             s.waiting.fetch_sub(1, std::memory_order_relaxed);
-            static std::atomic<bool> said{false};
-            if (!said.exchange(true)) {
-                std::fprintf(stderr, "libpilfer-tbb: no workers, waiting threads run all tasks: %s\n",
-                             e.what());
-            }
+            report_no_pool(e);
             return false;
         }
     }
@@ -342,7 +346,8 @@ void end() {
 std::shared_ptr<pilfer::pool> own_pool() noexcept {
     try {
         return pool_of(all());
-    } catch (const std::exception&) {
+    } catch (const std::exception& e) {
+        report_no_pool(e);
         return nullptr;
     }
 }

@@ -31,6 +31,12 @@ def meets(program):
                             env=os.environ | {"PILFER_PROFILE": os.devnull})
 
 
+def report_without_pool(program):
+    """What is said if the file of the profile cannot be made."""
+    return subprocess.run([program, "loop"], check=True, stderr=subprocess.PIPE, text=True,
+                          env=os.environ | {"PILFER_PROFILE": os.devnull + "/none"}).stderr
+
+
 def main():
     program = sys.argv[1]
     stuck = meets(program)
@@ -45,6 +51,7 @@ def main():
         "arena": (14, 8, None, None, "loop(int)"),
         "graph": (2, 2, 1, 1, "function_input"),
         # These did not end.
+        "late": (3, 2, 2, 1, "late_task()"),
         "shared": (2, 2, 1, 1, "shared_context(bool)"),
         "suspended": (2, 2, 1, 1, "shared_context(bool)"),
         "lock": (8, 5, None, None, "lock_held_outside()"),
@@ -59,6 +66,10 @@ def main():
         if not right:
             print(f"{what}: {p}\n{graph}")
             wrong += 1
+    says = report_without_pool(program)
+    if "no workers" not in says or os.devnull + "/none" not in says:
+        print(f"no pool: {says}")
+        wrong += 1
     says = stuck.stderr.readline()  # after 10 s
     if "one thread runs all tasks" not in says:
         print(f"meeting: {says}")
