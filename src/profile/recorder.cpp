@@ -1,42 +1,19 @@
 #include "profile/recorder.hpp"
 
 #include <algorithm>
-#include <charconv>
-#include <cstring>
 #include <mutex>
 #include <new>
 #include <ostream>
-#include <stdexcept>
-#include <system_error>
 #include <utility>
 
 #include "names/object_names.hpp"
 #include "platform/os.hpp"
-#include "platform/symbols.hpp"
 #include "platform/ticks.hpp"
+#include "profile/recorder_inside.hpp"
 
 namespace pilfer {
 inline namespace v0 {
 namespace profile {
-
-burden burden_from(const char* environment) {
-    burden b;
-    if (environment == nullptr) {
-        return b;
-    }
-    constexpr std::uint64_t most = 1'000'000'000;
-    const char* const end = environment + std::strlen(environment);
-    const auto theft = std::from_chars(environment, end, b.theft_ns);
-    const bool two = theft.ec == std::errc{} && theft.ptr != end && *theft.ptr == ',';
-    const auto resume = two ? std::from_chars(theft.ptr + 1, end, b.resume_ns) : theft;
-    if (!two || resume.ec != std::errc{} || resume.ptr != end || b.theft_ns > most || b.resume_ns > most) {
-        throw std::invalid_argument("pilfer: PILFER_PROFILE_BURDEN must be what a theft and what a "
-                                    "resumption costs, as in \"561,51\", from 0 to 1000000000 ns each, "
-                                    "not \"" +
-                                    std::string(environment) + "\"");
-    }
-    return b;
-}
 
 void path::raise(const path& other) noexcept {
     if (other.ns > ns) {
@@ -46,59 +23,6 @@ void path::raise(const path& other) noexcept {
     burdened_ns = std::max(burdened_ns, other.burdened_ns);
     strands = std::max(strands, other.strands);
     tasks = std::max(tasks, other.tasks);
-}
-
-namespace {
-
-/// The worker's side of a section.
-template <class Section>
-class worker_inside {
-public:
-    explicit worker_inside(Section& s) noexcept : m_section(s) { m_section.enter(); }
-    worker_inside(const worker_inside&) = delete;
-    worker_inside& operator=(const worker_inside&) = delete;
-    ~worker_inside() { m_section.leave(); }
-
-private:
-    Section& m_section;
-};
-
-} // namespace
-
-/// Without memory for a record the rest of the program runs unrecorded: a profile is no reason to fail.
-template <class F>
-void recorder::guarded(F f) noexcept {
-    if (m_broken || m_finished) {
-        return;
-    }
-    try {
-        f();
-    } catch (const std::bad_alloc&) {
-        m_broken = true;
-    }
-}
-
-/// The clock is read first on the way in and last on the way out, and not at all on the way in if it stands:
-/// a reading costs as much as the rest of a short event.
-template <class F>
-void recorder::on_worker(F f) noexcept {
-    const std::uint64_t now = stopping();
-    const worker_inside inside(m_section);
-    stop_clock(now);
-    guarded(f);
-    start_clock();
-}
-
-/// An event of another thread.
-template <class F>
-void recorder::outside(F f) noexcept {
-    if (has_lost_worker()) {
-        return;
-    }
-    const std::lock_guard lock(m_section);
-    m_changes = true;
-    guarded(f);
-    m_changes = false;
 }
 
 bool recorder::has_lost_worker() const noexcept { return m_process != detail::forks::this_process(); }
@@ -145,53 +69,6 @@ recorder::~recorder() {
     while (m_tasks != nullptr) {
         const std::unique_ptr<task> left(m_tasks);
     }
-}
-
-namespace {
-
-/// A reading of both clocks. Of several readings it keeps the shortest one, which was not interrupted.
-struct moment {
-    std::uint64_t ns = 0;
-    std::uint64_t ticks = 0;
-    std::uint64_t took = UINT64_MAX;
-
-    moment() noexcept {
-        for (unsigned i = 0; i < 32; ++i) {
-            const std::uint64_t before = os::ticks();
-            const std::uint64_t now = os::now_ns();
-            const std::uint64_t behind = os::ticks();
-            if (behind - before < took) {
-                took = behind - before;
-                ns = now;
-                ticks = before;
-            }
-        }
-    }
-};
-
-} // namespace
-
-/// Measures the rate of the ticks over a millisecond, and the duration of an empty stretch.
-void recorder::calibrate() noexcept {
-    constexpr std::uint64_t enough = 1'000'000;
-    constexpr unsigned most_readings = 1'000'000; // a clock that has not moved by then is stopped
-    const moment first;
-    m_empty = first.took;
-    for (unsigned i = 0; i < most_readings && os::now_ns() - first.ns < enough; ++i) {
-        m_began.store(os::ticks(), std::memory_order_relaxed);
-        m_empty = std::min(m_empty, os::ticks() - m_began.load(std::memory_order_relaxed));
-    }
-    m_began.store(standing, std::memory_order_relaxed);
-    m_cpu = os::thread_cpu_ns(); // of another thread: the first comparison is not counted
-    m_compared = os::ticks();
-    const moment last;
-    const double rate = last.ticks != first.ticks ? static_cast<double>(last.ns - first.ns) /
-                                                        static_cast<double>(last.ticks - first.ticks)
-                                                  : 1;
-    // A clock that jumped gives nonsense, and ticks are then taken for nanoseconds.
-    m_ns_per_tick = rate > 0.01 && rate < 1'000 ? rate : 1;
-    m_suspicious = static_cast<std::uint64_t>(suspicious_ns / m_ns_per_tick);
-    m_often = static_cast<std::uint64_t>(often_ns / m_ns_per_tick);
 }
 
 std::uint64_t recorder::ns_of(std::uint64_t ticks) const noexcept {
@@ -599,38 +476,6 @@ void recorder::got(const mark& m, const spot& here) noexcept {
     });
 }
 
-void recorder::locked(const void* lock, const spot& here) noexcept {
-    on_worker([&] {
-        if (m_running == nullptr || m_graph == nullptr) {
-            return;
-        }
-        const auto self = reinterpret_cast<key>(lock);
-        auto at = m_locks.find(self);
-        if (at == m_locks.end()) {
-            at = m_locks.emplace(self, lock_entry{m_locks.size() + 1, place_of(here, *m_running)}).first;
-        }
-        m_running->held.push_back(self);
-        write_strand();
-        m_running->words.locked(at->second.number);
-    });
-}
-
-void recorder::unlocked(const void* lock) noexcept {
-    on_worker([&] {
-        if (m_running == nullptr || m_graph == nullptr) {
-            return;
-        }
-        const auto self = reinterpret_cast<key>(lock);
-        auto& held = m_running->held;
-        const auto at = std::find(held.begin(), held.end(), self);
-        if (at != held.end()) { // else it was taken before the task was recorded
-            held.erase(at);
-            write_strand();
-            m_running->words.unlocked(m_locks.at(self).number);
-        }
-    });
-}
-
 void recorder::submitted(key child, code runs, const spot& here) noexcept {
     on_worker([&] { add_child(m_waiting[child], child, runs, behind_strand(), here); });
 }
@@ -713,147 +558,6 @@ work_span recorder::figures() const noexcept {
     f.resume_ns = m_burden.resume_ns;
     f.complete = !m_broken && lock.owns_lock();
     return f;
-}
-
-/// The functions have names only while the program is loaded.
-void recorder::write_functions() {
-    os::symbols names;
-    for (const auto& [runs, number] : m_functions) {
-        write_function(*m_graph, number, names.name(runs, false));
-    }
-}
-
-const std::vector<trace::source_place>& recorder::sources() const {
-    if (m_sources.empty() && !m_places.empty()) {
-        os::source_lines lines;
-        m_sources = m_places.known().sources(lines);
-    }
-    return m_sources;
-}
-
-void recorder::write_places() {
-    const auto& all = sources();
-    for (std::size_t i = 1; i < all.size(); ++i) {
-        write_line(*m_graph, i, all[i].line, all[i].file.empty() ? all[i].function : all[i].file);
-    }
-}
-
-void recorder::write_locks() {
-    for (const auto& [lock, entry] : m_locks) {
-        write_lock(*m_graph, entry.number, entry.place);
-    }
-}
-
-/// Of several places on one line the names are equal.
-recorder::line_name recorder::name_of(std::size_t place) const {
-    const auto& names = sources();
-    if (place >= names.size()) {
-        return {};
-    }
-    const trace::source_place& p = names[place];
-    return {p.file, p.line, p.file.empty() ? p.function : ""};
-}
-
-namespace {
-
-/// An object of an array in JSON, which `separator` precedes: the line's name, and then numbers.
-class row_writer {
-public:
-    explicit row_writer(std::ostream& out) noexcept : m_out(out) {}
-    void begin(const std::tuple<std::string, unsigned, std::string>& name) {
-        const auto& [file, line, function] = name;
-        m_out << m_separator << "\n    {\"file\": " << trace::quoted(file)
-              << ", \"line\": " << std::to_string(line) << ", \"function\": " << trace::quoted(function);
-        m_separator = ",";
-    }
-    void add(const char* what, std::uint64_t n) {
-        m_out << ", \"" << what << "\": " << std::to_string(n); // no locale
-    }
-    void add(const char* what, const char* text) { m_out << ", \"" << what << "\": " << trace::quoted(text); }
-    void end() { m_out << '}'; }
-    void end_array() { m_out << (*m_separator == '[' ? "[]" : "\n  ]"); }
-
-private:
-    std::ostream& m_out;
-    const char* m_separator = "[";
-};
-
-} // namespace
-
-void recorder::write_waits(std::ostream& out) const {
-    const std::lock_guard lock(m_section);
-    std::map<std::tuple<line_name, std::string, std::string>, wait_figures> rows;
-    for (const auto& [at, figures] : m_waits) {
-        const auto& [place, why, object] = at;
-        rows[{name_of(place), why, object}].add(figures);
-    }
-    row_writer writer(out);
-    for (const auto& [at, figures] : rows) {
-        const auto& [line, why, object] = at;
-        writer.begin(line);
-        writer.add("for", why.c_str());
-        if (!object.empty()) {
-            writer.add("object_name", object.c_str());
-        }
-        writer.add("waits", figures.waits);
-        writer.add("total_ns", figures.total_ns);
-        writer.add("longest_ns", figures.longest_ns);
-        writer.end();
-    }
-    writer.end_array();
-}
-
-void recorder::write_lines(std::ostream& out) const {
-    const std::lock_guard lock(m_section);
-    struct row : place_figures {
-        std::uint64_t chain_ns = 0;
-        std::uint64_t burden_ns = 0;
-    };
-    std::map<line_name, row> rows;
-    for (std::size_t i = 0; i < m_at.size(); ++i) {
-        row& r = rows[name_of(i)];
-        r.work_ns += m_at[i].work_ns;
-        r.strands += m_at[i].strands;
-        r.tasks += m_at[i].tasks;
-        r.tasks_ns += m_at[i].tasks_ns;
-        r.waits += m_at[i].waits;
-        r.waited_ns += m_at[i].waited_ns;
-    }
-    (m_longest.ns >= m_outside->longest.ns ? m_longest : m_outside->longest)
-        .places.each([&](const at_place& e) {
-            row& r = rows[name_of(e.place)];
-            r.chain_ns += e.ns;
-            r.burden_ns += e.burden_ns;
-        });
-    row_writer writer(out);
-    for (const auto& [name, r] : rows) {
-        if (r.strands + r.tasks + r.waits == 0) {
-            continue;
-        }
-        writer.begin(name);
-        const std::pair<const char*, std::uint64_t> numbers[] = {
-            {"work_ns", r.work_ns}, {"chain_ns", r.chain_ns},  {"burden_ns", r.burden_ns},
-            {"tasks", r.tasks},     {"tasks_ns", r.tasks_ns},  {"strands", r.strands},
-            {"waits", r.waits},     {"waited_ns", r.waited_ns}};
-        for (const auto& [what, n] : numbers) {
-            writer.add(what, n);
-        }
-        writer.end();
-    }
-    writer.end_array();
-}
-
-void recorder::finish() noexcept {
-    outside([&] {
-        m_finished = true;
-        if (m_graph != nullptr) {
-            write_task(*m_graph, m_outside->number, m_outside->words);
-            write_functions();
-            write_places();
-            write_locks();
-            write_end(*m_graph, m_made);
-        }
-    });
 }
 
 } // namespace profile
