@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <pilfer/detail/base/test_point.hpp>
 #include <pilfer/detail/task/runtime.hpp>
 #include <pilfer/detail/timer/alarm.hpp>
 #include <pilfer/detail/timer/timed_task.hpp>
@@ -58,7 +59,10 @@ public:
     /// thread, also from the function itself. Cost: a lock.
     bool cancel() noexcept { return m_task != nullptr && m_task->cancel(); }
     /// True if the function neither runs nor will run again.
-    [[nodiscard]] bool over() const noexcept { return m_task == nullptr || m_task->is_over(); }
+    [[nodiscard]] bool over() const noexcept {
+        PILFER_TEST_CANNOT_REPEAT("timer::over");
+        return m_task == nullptr || m_task->is_over();
+    }
 
     /// For the library.
     explicit timer(detail::timed_task* adopted) noexcept : m_task(adopted) {}

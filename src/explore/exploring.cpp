@@ -12,6 +12,7 @@
 #include <utility>
 
 #include <pilfer/detail/base/test_point.hpp>
+#include <pilfer/detail/timer/timed_task.hpp>
 #include <pilfer/scope.hpp>
 
 #include "backend/work_stealing.hpp"
@@ -313,7 +314,9 @@ void exploring::make_runnable(suspension& s) noexcept {
 void exploring::queue(submission& s, priority, origin) noexcept {
     const auto task = reinterpret_cast<task_word>(static_cast<spark*>(&s)) | kind_spark;
     const activation* const caller = m_team.here() != nullptr ? m_here->current.load(rlx) : nullptr;
-    s.set_test_origin(caller != nullptr ? caller->ctx->test.next() : 0);
+    if (!timed_task::is_run(s)) {
+        s.set_test_origin(caller != nullptr ? caller->ctx->test.next() : 0);
+    }
     if (m_team.here() == nullptr) {
         m_outside.add({0, task, nullptr, nullptr});
         return;

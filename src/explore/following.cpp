@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "task/recorded_limit.hpp"
 #include "worker/team.hpp"
 
 namespace pilfer {

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include <pilfer/detail/timer/timed_task.hpp>
 #include <pilfer/pool.hpp>
 
 #include "backend/make.hpp"
@@ -97,6 +98,10 @@ void recorded_stealing::yield(scheduler& w) noexcept {
 }
 
 void recorded_stealing::queue(submission& s, priority level, origin from) noexcept {
+    if (timed_task::is_run(s)) {
+        work_stealing::queue(s, level, from);
+        return;
+    }
     const scheduler* const w = m_team.here();
     const activation* const caller = w != nullptr ? w->current.load(rlx) : nullptr;
     s.set_test_origin(caller != nullptr ? caller->ctx->test.next() : 0);
@@ -106,11 +111,15 @@ void recorded_stealing::queue(submission& s, priority level, origin from) noexce
     work_stealing::queue(s, level, from);
 }
 
+/// The run of a timer begins as an operation, unless it was cancelled.
 void recorded_stealing::task_begins(scheduler& w, task_word task) noexcept {
     if ((task & kind_mask) != kind_continuation) {
         test_identity& self = w.current.load(rlx)->ctx->test;
-        self.begin(reinterpret_cast<spark*>(task & ~kind_mask)->test_origin());
-        recorder_here().begins(self.name());
+        spark& s = *reinterpret_cast<spark*>(task & ~kind_mask);
+        self.begin(s.test_origin());
+        if (!timed_task::is_run(s)) {
+            recorder_here().begins(self.name());
+        }
     }
 }
 
@@ -278,6 +287,9 @@ void recorded_run::run() {
     const recording_process here(m_recorder);
     submit(core(), m_body.get());
     if (wait()) {
+        if (core().alarms->first_alarm() != never) { // no task is left that waits
+            m_recorder.cannot_repeat("a timer that goes on after the end");
+        }
         m_recorder.ends("");
     } else {
         m_recorder.is_cut();

@@ -95,8 +95,9 @@ std::atomic<recorder*> running_recorder{nullptr};
 const test_hooks recording_hooks{&recorded_point, &recorded_end, &cannot_repeat_task, &no_fault, &no_wait,
                                  &no_notice,      true};
 
+/// After the recording another pool may have the address of its pool.
 recorder* recorder_of_task() noexcept {
-    recorder* const r = running_recorder.load(acq);
+    recorder* const r = test_points.load(rlx) == &recording_hooks ? running_recorder.load(acq) : nullptr;
     return r != nullptr && identity_in(*r) != nullptr ? r : nullptr;
 }
 
@@ -107,9 +108,13 @@ void runs_child_itself(spark& child) noexcept {
     }
 }
 
-test_identity* recorded_in_operation() noexcept {
+test_identity* recorded_task() noexcept {
     const recorder* const r = recorder_of_task();
-    test_identity* const self = r != nullptr ? identity_in(*r) : nullptr;
+    return r != nullptr && r->is_of_this_process() ? identity_in(*r) : nullptr;
+}
+
+test_identity* recorded_in_operation() noexcept {
+    test_identity* const self = recorded_task();
     return self != nullptr && self->steps() != 0 ? self : nullptr;
 }
 
@@ -126,10 +131,10 @@ bool lock_operations(const std::atomic<bool>& has_left, bool& is_own) noexcept {
     return true;
 }
 
-void unlock_operations(const test_identity& task, bool is_own, bool has_ended) noexcept {
+void unlock_operations(const test_identity& task, bool is_own, const char* what) noexcept {
     recorder& r = *running_recorder.load(acq);
-    if (has_ended) {
-        r.operation(task.name(), limit_ends.data());
+    if (what != nullptr) {
+        r.operation(task.name(), what);
     }
     if (is_own) {
         r.unlock();

@@ -34,6 +34,7 @@ constexpr struct {
                     {"a future", "future"},
                     {"a promise", "future"},
                     {"an atomic", "atomic"},
+                    {"a timer", "timer"},
                     {"a scope", "scope"},
                     {"its join", "join"}};
 

@@ -34,7 +34,6 @@ monitor_core::~monitor_core() {
 }
 
 monitor_core::ending monitor_core::wait(monitor_call& c, instant until) {
-    PILFER_TEST_CANNOT_REPEAT("a monitor");
     auto what = awaited::anything;
     race::release(this); // other tasks evaluate what this one has made
     // The scope in which f spawns. It begins inside the lock, so f holds the lock on any thread.
@@ -97,13 +96,15 @@ monitor_call::queue::verdict monitor_core::look(monitor_call& c, unsigned& left)
 }
 
 void monitor_core::leave_and_serve() noexcept {
-    PILFER_TEST_CANNOT_REPEAT("a monitor");
     unsigned left = most_served;
     const auto rest = m_calls.serve(
         [this, &left](waiters::entry& e) noexcept { return look(static_cast<monitor_call&>(e), left); },
         [](waiters::entry& e) noexcept { go_on(e); });
     if (!rest.is_given) {
-        m_lock.release();
+        {
+            PILFER_TEST_ORDER("unlocks a mutex", m_lock.address());
+            m_lock.release();
+        }
         if (rest.last != nullptr) {
             go_on(*rest.last);
         }

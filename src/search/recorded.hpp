@@ -42,9 +42,6 @@ struct recorded_order {
 
 inline constexpr std::string_view recording_begins = "recorded 1\n";
 inline constexpr std::string_view recording_of_main_begins = "recorded main 1\n";
-/// Operations that the clock decides: a wait ends by its limit, or a limit is over before there is a wait.
-inline constexpr std::string_view limit_ends = "reaches a time limit";
-inline constexpr std::string_view limit_is_over = "has no time left";
 /// The first line of `text`.
 [[nodiscard]] std::string first_line(std::string_view text);
 /// The text of a schedule: `word` itself, or for "@FILE" the text in that file. Throws std::system_error.

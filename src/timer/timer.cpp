@@ -8,6 +8,7 @@
 #include "backend/helping.hpp"
 #include "base/forks.hpp"
 #include "pool/pool_core.hpp"
+#include "task/recorded_limit.hpp"
 #include "timer/alarm_watch.hpp"
 
 namespace pilfer {
@@ -42,6 +43,38 @@ constexpr std::uint64_t one_round = stage_bits + 1;
 
 /// The largest number of missed runs that an `every` makes up for.
 constexpr std::uint64_t most_missed = 16;
+
+/// Cancels the function with this word. Returns its stage before; over: it would not begin anyway.
+[[nodiscard]] stage cancel_in(std::atomic<std::uint64_t>& word_of, [[maybe_unused]] const void* timer,
+                              bool again) noexcept {
+    PILFER_TEST_POINT("cancels a timer", timer);
+    std::uint64_t word = word_of.load(acq);
+    for (;;) {
+        const stage now = stage_of(word);
+        const bool goes_on = now == arming || now == waiting || now == queued || (now == running && again);
+        if (!goes_on) {
+            return over;
+        }
+        const stage then = now == running ? stopping : (now == arming ? forsaken : cancelled);
+        if (word_of.compare_exchange_weak(word, with(word, then), acq_rel, acq)) { // timer.M2
+            return now;
+        }
+    }
+}
+
+#if defined(PILFER_TEST)
+/// test_identity::next() for the first run, as if a task of its own submitted the runs one after the other.
+/// The next run has the next number.
+[[nodiscard]] std::uint64_t origin_of_runs(const pool_core& p, bool is_prompt) noexcept {
+    const worker* const w = this_worker();
+    const activation* const a = w != nullptr && w->pool == &p ? w->current.load(rlx) : nullptr;
+    if (is_prompt || a == nullptr) {
+        PILFER_TEST_CANNOT_REPEAT(is_prompt ? "a deadline" : "a timer that no task of its pool has set");
+        return 0;
+    }
+    return test_identity::name_of(a->ctx->test.next()) + 1;
+}
+#endif
 
 /// The first point of the grid after `due` that is not hopelessly late at `t`.
 [[nodiscard]] instant next_on_grid(instant due, instant period, instant t) noexcept {
@@ -88,7 +121,9 @@ void timed_task::end() noexcept {
 }
 
 void timed_task::start(pool_core& p, instant first, instant period) {
-    PILFER_TEST_CANNOT_REPEAT("a timer or time limit");
+#if defined(PILFER_TEST)
+    set_test_origin(origin_of_runs(p, m_prompt));
+#endif
     m_pool = &p;
     m_due = std::min(first, never - 1);
     m_period = period;
@@ -200,38 +235,26 @@ void timed_task::pool_has_ended() noexcept {
 }
 
 bool timed_task::cancel() noexcept {
-    std::uint64_t word = m_stage.load(acq);
-    for (;;) {
-        const stage now = stage_of(word);
-        const bool goes_on =
-            now == arming || now == waiting || now == queued || (now == running && m_period != 0);
-        if (!goes_on) {
-            return false;
-        }
-        const stage then = now == running ? stopping : (now == arming ? forsaken : cancelled);
-        if (!m_stage.compare_exchange_weak(word, with(word, then), acq_rel, acq)) { // timer.M2
-            continue;
-        }
-        if (now == waiting) {
-            pool_core* const p = m_pool;
-            if (p->is_forked_child()) {
-                // No alarm fires here, and a thread of the parent may hold the heap's lock for ever. The
-                // heap keeps the alarm and its reference.
-                end();
-                return true;
-            }
-            (void)disarm(m_clock);
-            // timer.M3: the end of the pool need not wait for the user code that end() runs.
-            m_stage.store(with(word, ending), rel);
-            const bool counted = m_period == 0;
+    const stage was = cancel_in(m_stage, this, m_period != 0);
+    if (was == waiting) {
+        pool_core* const p = m_pool;
+        if (p->is_forked_child()) {
+            // No alarm fires here, and a thread of the parent may hold the heap's lock for ever. The heap
+            // keeps the alarm and its reference.
             end();
-            if (counted) {
-                p->gate.forget_expected();
-            }
-            release(); // the reference of the alarm; the caller has one, too
+            return true;
         }
-        return true;
+        (void)disarm(m_clock);
+        // timer.M3: the end of the pool need not wait for the user code that end() runs.
+        m_stage.store(with(m_stage.load(rlx), ending), rel);
+        const bool counted = m_period == 0;
+        end();
+        if (counted) {
+            p->gate.forget_expected();
+        }
+        release(); // the reference of the alarm; the caller has one, too
     }
+    return was != over;
 }
 
 void timed_task::run_by_timekeeper() noexcept {
@@ -254,14 +277,21 @@ void timed_task::run_by_timekeeper() noexcept {
 
 suspension* timed_task::run_task(spark* self, worker* w) noexcept {
     auto* t = static_cast<timed_task*>(static_cast<submission*>(self));
-    std::uint64_t word = with(t->m_stage.load(acq), queued);
-    if (t->m_stage.compare_exchange_strong(word, with(word, running), acq_rel, acq)) {
+    std::uint64_t word = t->m_stage.load(acq);
+    const auto begin = [&] {
+        return t->m_stage.compare_exchange_strong(word, with(word, running), acq_rel, acq);
+    };
+    if (stage_of(word) == queued && begins_as_recorded(begin)) {
         word = with(word, running);
         const bool again = t->execute_once(w);
         if (t->m_pool->is_forked_child()) {
             forks::no_way_back();
         }
         w = this_worker();
+        if (!again && t->m_period != 0) {
+            PILFER_TEST_ORDER("ends a timer", t);
+            (void)t->m_stage.compare_exchange_strong(word, with(word, ending), acq_rel, acq);
+        }
         if (again && t->m_stage.compare_exchange_strong(word, with(word + one_round, arming), acq_rel, acq)) {
             t->arm_again(w, with(word + one_round, arming));
             end_outstanding(this_worker());
@@ -278,6 +308,9 @@ suspension* timed_task::run_task(spark* self, worker* w) noexcept {
 
 void timed_task::arm_again(worker* w, std::uint64_t word) noexcept {
     m_due = next_on_grid(m_due, m_period, now());
+#if defined(PILFER_TEST)
+    set_test_origin(test_origin() + 1);
+#endif
     retain(); // once it is armed it may run and end elsewhere
     auto& here = static_cast<scheduler&>(*w);
     // A run on top of another frame returns to that frame, which may run for long, and not to the scheduler.

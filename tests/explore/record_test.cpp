@@ -13,6 +13,7 @@
 #include <fstream>
 #include <functional>
 #include <iterator>
+#include <memory>
 #include <ostream>
 #include <stdexcept>
 #include <string>
@@ -30,6 +31,7 @@ using pilfer::test::recording;
 using pilfer::test::require;
 using pilfer::test::result;
 using pilfer::test::schedules;
+using std::chrono::microseconds;
 using ::testing::AllOf;
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
@@ -161,15 +163,55 @@ void first_message() {
     require(first == 2, "the last one is first");
 }
 
+/// The function of a timer loses an update, if it runs meanwhile.
+void update_beside_a_timer() {
+    shared<int> count{0};
+    pilfer::latch done(1);
+    (void)pilfer::after(microseconds(100), [&] {
+        ++count;
+        done.count_down();
+    });
+    for (int i = 0; i < 4; ++i) {
+        const int before = count;
+        linger();
+        count = before + 1;
+    }
+    done.wait();
+    require(count == 5, "all additions count");
+}
+
+/// One call serves the other one, which finds what it has left.
+void order_of_monitor_calls() {
+    pilfer::monitor<std::vector<int>> m;
+    const auto call = [&](int i) {
+        m.call_when([](const std::vector<int>& v) { return !v.empty(); },
+                    [i](std::vector<int>& v) { v.push_back(i); });
+    };
+    pilfer::scope s;
+    for (int i = 1; i < 4; ++i) {
+        s.fork([&, i] {
+            linger();
+            call(i);
+        });
+    }
+    m.call([](std::vector<int>& v) { v.push_back(0); });
+    s.sync();
+    m.read([](const std::vector<int>& v) { require(v[1] != 1, "the first one is not first"); });
+}
+
 struct error {
     const char* name;
     void (*body)();
 };
-constexpr error errors[] = {
-    {"lost_update", &lost_update},           {"lock_order", &lock_order},
-    {"missed_notice", &missed_notice},       {"check_then_insert", &check_then_insert},
-    {"order_of_futures", &order_of_futures}, {"permits", &permits},
-    {"first_message", &first_message}};
+constexpr error errors[] = {{"lost_update", &lost_update},
+                            {"lock_order", &lock_order},
+                            {"missed_notice", &missed_notice},
+                            {"check_then_insert", &check_then_insert},
+                            {"order_of_futures", &order_of_futures},
+                            {"permits", &permits},
+                            {"first_message", &first_message},
+                            {"update_beside_a_timer", &update_beside_a_timer},
+                            {"order_of_monitor_calls", &order_of_monitor_calls}};
 
 /// The first run that fails, or that does not.
 [[nodiscard]] recording run_that(bool passes, void (*body)()) {
@@ -344,8 +386,6 @@ TEST(order, of_futures_that_follow) {
 
 // ---- time limits: what ends a wait is part of the order ------------------------------------------
 
-using std::chrono::microseconds;
-
 /// Each call of `attempt` says whether it was in time. Others give and take meanwhile.
 template <class Attempt, class Give>
 [[nodiscard]] std::uint64_t attempts_in_time(Attempt attempt, Give give) {
@@ -481,6 +521,161 @@ TEST(text, that_ends_inside_a_limited_wait_goes_on_beyond) {
     EXPECT_TRUE(repeat(r.schedule.substr(0, end), body));
 }
 
+// ---- calls of a monitor, and timers ---------------------------------------------------------------
+
+TEST(order, of_calls_of_a_monitor) {
+    has_same_order([] {
+        struct buffer {
+            std::vector<std::uint64_t> items;
+            std::uint64_t sum = 1;
+        };
+        pilfer::monitor<buffer> m;
+        ordered_sum s;
+        pilfer::scope all;
+        for (std::uint64_t i = 0; i < 3; ++i) {
+            all.fork([&, i] {
+                for (std::uint64_t k = 0; k < 12; ++k) {
+                    if (k % 3 == i) {
+                        linger();
+                    }
+                    m.call_when([](const buffer& b) { return b.items.size() < 2; },
+                                [&](buffer& b) { b.items.push_back(100 * i + k); });
+                }
+            });
+            all.fork([&, i] {
+                for (std::uint64_t k = 0; k < 12; ++k) {
+                    m.call_when([](const buffer& b) { return !b.items.empty(); },
+                                [&](buffer& b) {
+                                    b.sum = b.sum * 31 + 1'000 * i + b.items.back();
+                                    b.items.pop_back();
+                                    s.add(b.sum); // perhaps on the stack of another task
+                                });
+                    s.add(m.try_call_when([](const buffer& b) { return b.items.size() == 1; },
+                                          [](const buffer& b) { return b.items.front(); })
+                              .value_or(7));
+                }
+            });
+        }
+        all.sync();
+        return s.sum + m.read([](const buffer& b) { return b.sum; });
+    });
+}
+
+/// One call makes the conditions of more calls true than it runs itself.
+TEST(order, of_many_calls_that_wait_for_one) {
+    has_same_order([] {
+        pilfer::monitor<bool> open(false);
+        ordered_sum s;
+        pilfer::scope all;
+        for (std::uint64_t i = 0; i < 150; ++i) {
+            all.spawn([&, i] {
+                open.call_when([](const bool& o) { return o; }, [&](bool&) { s.add(i); });
+                s.add(i + 1'000);
+            });
+        }
+        open.call([](bool& o) { o = true; });
+        all.sync();
+        return s.sum;
+    });
+}
+
+/// A function of a timer may outlive the body, which does not wait for it.
+struct shared_sum : ordered_sum {
+    std::uint64_t now() {
+        const lock l(m);
+        return sum;
+    }
+};
+
+/// Each call of one task looks at a call that waits, and leaves the monitor after that.
+TEST(order, of_attempts_beside_a_call_that_waits) {
+    has_same_order([] {
+        pilfer::monitor<int> m(0);
+        std::uint64_t answers = 0;
+        constexpr int most = 20;
+        pilfer::scope waits;
+        waits.spawn([&] { m.call_when([](const int& i) { return i == most; }, [](int&) {}); });
+        both(
+            [&] {
+                for (int i = 0; i < most; ++i) {
+                    m.call([](int& n) {
+                        linger();
+                        ++n;
+                    });
+                }
+            },
+            [&] {
+                for (int i = 0; i < 2 * most; ++i) {
+                    linger();
+                    const auto n =
+                        m.try_call_when([](const int&) { return true; }, [](const int& k) { return k; });
+                    answers = answers * 31 + static_cast<std::uint64_t>(n.value_or(most + 1));
+                }
+            });
+        waits.sync();
+        return answers;
+    });
+}
+
+TEST(order, of_begins_and_cancellations_of_timers) {
+    has_same_order([] {
+        const auto s = std::make_shared<shared_sum>();
+        for (std::uint64_t i = 0; i < 100; ++i) {
+            auto t = pilfer::after(microseconds(5 * (i % 40)), [=] { s->add(i); });
+            std::this_thread::sleep_for(
+                microseconds(10)); // the task does not wait, and a thief fires the alarm
+            s->add(t.cancel() ? 3 : 5);
+        }
+        return s->now();
+    });
+}
+
+TEST(order, of_functions_that_run_later) {
+    has_same_order([] {
+        const auto s = std::make_shared<shared_sum>();
+        const auto ran = std::make_shared<pilfer::latch>(6);
+        for (std::uint64_t i = 0; i < 6; ++i) {
+            (void)pilfer::after(microseconds(50 * (i * 5 % 6)), [=] {
+                s->add(i);
+                linger();
+                ran->count_down();
+            });
+        }
+        for (std::uint64_t i = 0; i < 6; ++i) {
+            auto shortly = pilfer::after(microseconds(60 * i), [=] { s->add(100 * i); });
+            pilfer::sleep_for(microseconds(200));
+            s->add(shortly.cancel() ? 3 : 5);
+        }
+        ran->wait();
+        return s->now();
+    });
+}
+
+TEST(order, of_functions_that_run_again_and_again) {
+    has_same_order([] {
+        const auto s = std::make_shared<shared_sum>();
+        const auto has_ended = std::make_shared<pilfer::event>();
+        auto ends = pilfer::every(microseconds(70), [s, has_ended, left = 8]() mutable {
+            s->add(static_cast<std::uint64_t>(left));
+            if (--left == 0) {
+                has_ended->set();
+            }
+            return left != 0;
+        });
+        auto goes_on = pilfer::every(microseconds(90), [s] { s->add(1'000); });
+        auto nested = pilfer::every(microseconds(110), [s] {
+            (void)pilfer::after(microseconds(30), [s] { s->add(2'000); });
+            linger();
+            s->add(3'000);
+        });
+        has_ended->wait();
+        s->add(ends.cancel() ? 3 : 5);
+        s->add(goes_on.cancel() ? 3 : 5);
+        s->add(nested.cancel() ? 3 : 5);
+        return s->now();
+    });
+}
+
 // ---- texts that fit nothing ---------------------------------------------------------------------
 
 [[nodiscard]] recording of_two_tasks() {
@@ -559,7 +754,26 @@ TEST(refusal, names_the_reason) {
         } catch (const pilfer::stopped&) {
         }
     });
-    cannot_be_repeated("a timer or time limit", [] { (void)pilfer::after(1ms, [] {}); });
+    cannot_be_repeated("a deadline", [] {
+        pilfer::scope s;
+        const pilfer::deadline d(s, 1h);
+        s.sync();
+    });
+    cannot_be_repeated("a timer that goes on after the end", [] { (void)pilfer::every(1h, [] {}); });
+    cannot_be_repeated("timer::over", [] { (void)pilfer::after(1ms, [] {}).over(); });
+    cannot_be_repeated("a timer that no task of its pool has set", [] {
+        pilfer::pool other({.workers = 1});
+        (void)pilfer::after(other, 1ms, [] {});
+    });
+    cannot_be_repeated("an operation of a thread that is no worker", [] {
+        auto t = pilfer::after(1h, [] {});
+        std::thread([&] { (void)t.cancel(); }).join();
+    });
+    cannot_be_repeated("a wait with a time limit", [] {
+        pilfer::monitor<int> m(0);
+        (void)m.try_call_when_for(
+            1ms, [](const int& i) { return i != 0; }, [](int&) {});
+    });
     cannot_be_repeated("a thread that is no worker", [] {
         pilfer::mutex m;
         std::thread([&] { const lock l(m); }).join();
