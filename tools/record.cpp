@@ -1,14 +1,18 @@
 // pilfer record: runs a program that is linked with pilfer::test on several workers, and records the order of
 // what its tasks do.
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <limits>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -79,11 +83,57 @@ void complete(std::string const& file, recorded_text const& text, ending const& 
     return std::filesystem::is_regular_file(file, none);
 }
 
-/// An older recording might be taken for the one of this run. A link stays.
-void remove_older(std::string const& file) {
+/// The file of one recording, which no other program writes meanwhile. A link stays.
+///
+/// The program locks the bytes of the text (src/platform/mapped_text.cpp), and the command the byte after
+/// them. A lock of an open file description, because one of a process would end with any descriptor of the
+/// file.
+class output_file {
+public:
+    explicit output_file(std::string const& file)
+        : m_file(is_file(file) || !std::filesystem::exists(file)
+                     ? ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666)
+                     : -1) {}
+    output_file(output_file const&) = delete;
+    output_file& operator=(output_file const&) = delete;
+    ~output_file() {
+        if (m_file >= 0) {
+            ::close(m_file);
+        }
+    }
+
+    /// False: the program will say why.
+    [[nodiscard]] bool is_open() const { return m_file >= 0; }
+    /// Locks all of it. False: another program writes it.
+    [[nodiscard]] bool lock() const {
+        return set_lock(F_WRLCK, 0) || (errno != EAGAIN && errno != EACCES); // there may be no locks at all
+    }
+    /// An older recording might be taken for the one of this run.
+    void empty() const { (void)::ftruncate(m_file, 0); }
+    /// From now on the program may write.
+    void unlock_text() const { (void)set_lock(F_UNLCK, bytes_of_text); }
+
+private:
+    static constexpr off_t bytes_of_text = std::numeric_limits<off_t>::max() / 2;
+
+    /// `length` 0: without an end.
+    [[nodiscard]] bool set_lock(short how, off_t length) const {
+        struct flock bytes {};
+        bytes.l_type = how;
+        bytes.l_whence = SEEK_SET;
+        bytes.l_len = length;
+        return ::fcntl(m_file, F_OFD_SETLK, &bytes) == 0;
+    }
+
+    int m_file;
+};
+
+/// Nothing was recorded. A link stays.
+void remove_empty(std::string const& file) {
     std::error_code ignored;
-    if (is_file(file)) {
-        (void)std::filesystem::remove(std::filesystem::canonical(file, ignored), ignored);
+    std::filesystem::path const target = std::filesystem::canonical(file, ignored);
+    if (std::filesystem::file_size(target, ignored) == 0) {
+        (void)std::filesystem::remove(target, ignored);
     }
 }
 
@@ -99,13 +149,22 @@ void remove_older(std::string const& file) {
     if (s.workers != 0) {
         ::setenv("PILFER_WORKERS", std::to_string(s.workers).c_str(), 1);
     }
-    remove_older(file);
+    output_file const output(file);
+    if (output.is_open()) {
+        if (!output.lock()) {
+            fmt::print(stderr, "pilfer: record: another program writes '{}'\n", file);
+            return exit_bad_usage;
+        }
+        output.empty();
+        output.unlock_text();
+    }
     ending const ended = run_program("record", s.program);
-    if (!is_file(file)) {
+    if (!output.is_open() || !output.lock()) {
         return ended.code; // the program has said why
     }
     recorded_text const text(file);
     if (!ended.was_executed() || text.all.empty()) {
+        remove_empty(file);
         return ended.code; // it has said why
     }
     complete(file, text, ended);

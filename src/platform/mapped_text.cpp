@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <limits>
 #include <new>
 #include <system_error>
 
@@ -23,7 +24,8 @@ namespace {
 constexpr std::size_t piece = std::size_t{256} << 10;
 
 /// Opens and empties the file of a text. No other process may have a text there, because a store to its
-/// memory would raise SIGBUS after the file became shorter. A child of fork() does not have the lock.
+/// memory would raise SIGBUS after the file became shorter. A child of fork() does not have the lock. The
+/// last bytes that a file may have are not locked: those belong to the lock of `pilfer record`.
 [[nodiscard]] int open_empty(const char* file) noexcept {
     const int fd = open(file, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (fd < 0) {
@@ -32,6 +34,7 @@ constexpr std::size_t piece = std::size_t{256} << 10;
     struct flock all {};
     all.l_type = F_WRLCK;
     all.l_whence = SEEK_SET;
+    all.l_len = std::numeric_limits<off_t>::max() / 2;
     const bool is_busy = fcntl(fd, F_SETLK, &all) < 0 && (errno == EACCES || errno == EAGAIN);
     if (is_busy || ftruncate(fd, 0) < 0) {
         const int error = is_busy ? EBUSY : errno;

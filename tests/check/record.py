@@ -157,6 +157,19 @@ with subprocess.Popen([PROGRAM, "reads"], env=environment(PILFER_RECORD=FILE), t
 expect("a busy file", done.returncode == 2 and FILE in done.stderr and "began" not in done.stdout, done)
 expect("the first one of two", first.returncode == 0 and text().endswith("\ne\n"), done)
 
+# Nor do two commands, or a command beside a program.
+if PILFER:
+    commands = [PILFER, "record", "--output", FILE, PROGRAM]
+    for words, more in (commands, {}), ([PROGRAM], {"PILFER_RECORD": FILE}):
+        with subprocess.Popen([*words, "reads"], env=environment(**more), text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE) as first:
+            first.stdout.readline()
+            done = run([*commands, "right"])
+            _, errors = first.communicate("#")
+        expect("a busy command", done.returncode == 2 and FILE in done.stderr and "began" not in done.stdout, done)
+        expect("the first command of two", first.returncode == 0 and text().endswith("\ne\n"), done)
+        expect("the first command says so", ("operations are in" in errors) == (not more), done)
+
 # A program with more rights than its caller writes no file for it.
 if os.geteuid() == 0 and not os.statvfs(FOLDER.name).f_flag & os.ST_NOSUID:
     os.remove(FILE)
@@ -182,4 +195,6 @@ if PILFER:
     os.symlink(target, link)
     done = run([PILFER, "record", "--output", link, PROGRAM, "right"])
     expect("a link stays", os.path.islink(link) and os.path.getsize(target) > 0 and done.returncode == 0, done)
+    done = run([PILFER, "record", "--output", FILE, "/nowhere/at/all"])
+    expect("nothing is left", done.returncode == 127 and not os.path.exists(FILE), done)
 sys.exit(1 if wrong else 0)
