@@ -53,7 +53,7 @@ PUBLIC = {
     "sync": "barrier channel condition_variable event latch mutex semaphore shared_mutex stop",
     "io": "io on",
     "observe": "metrics",
-    "coroutine": "co_await co_lock scheduler task",
+    "coroutine": "co_await co_barrier co_lock scheduler task",
     "objects": "co_call monitor synchronized worker_local",
     "sort": "algorithm/merge sort",
     "algorithm": "algorithm",

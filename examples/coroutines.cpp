@@ -111,6 +111,28 @@ pilfer::task<int> fetch(pilfer::monitor<std::vector<int>>& shelf) {
         });
 }
 
+// Steps of a simulation: a barrier separates them, and its completion runs once for each. No stack waits.
+struct one_step {
+    int* steps;
+    void operator()() const noexcept { ++*steps; }
+};
+pilfer::task<> simulates(pilfer::barrier<one_step>& all, pilfer::latch& done, int steps) {
+    for (int i = 0; i < steps; ++i) {
+        co_await pilfer::arrive_and_wait(all);
+    }
+    done.count_down();
+}
+
+// Waits with a time limit: the lock owns nothing if the time was over first.
+pilfer::task<bool> try_pay_in(account& a, long amount, std::chrono::milliseconds limit) {
+    const auto guard = co_await pilfer::try_scoped_lock_for(a.mutex, limit);
+    if (guard.owns_lock()) {
+        a.balance += amount;
+        a.paid_in.notify_all();
+    }
+    co_return guard.owns_lock();
+}
+
 } // namespace
 
 int main() {
@@ -146,6 +168,21 @@ int main() {
     const auto fetched = pool.async(fetch(shelf));
     pool.run(store(shelf, 17));
     std::printf("fetched: %d\n", fetched.get());
+
+    shared.mutex.lock();
+    std::printf("paid in: %d\n", pool.run(try_pay_in(shared, 10, 1ms)) ? 1 : 0);
+    shared.mutex.unlock();
+    std::printf("paid in: %d\n", pool.run(try_pay_in(shared, 10, 1h)) ? 1 : 0);
+
+    // Latches and barriers.
+    int steps = 0;
+    pilfer::barrier<one_step> all(100, one_step{&steps});
+    pilfer::latch done(100);
+    for (int i = 0; i < 100; ++i) {
+        pool.submit(simulates(all, done, 10));
+    }
+    pool.run([](const pilfer::latch& l) -> pilfer::task<> { co_await pilfer::wait(l); }(done));
+    std::printf("steps: %d\n", steps);
 
     // A scope that is cancelled takes the coroutines that its tasks run out of their waits.
     int sum = 0;

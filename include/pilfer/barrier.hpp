@@ -16,6 +16,7 @@ namespace pilfer {
 inline namespace v0 {
 
 /// std::barrier for tasks and threads, with time limits. A task that waits suspends, any other thread blocks.
+/// Coroutines use arrive_and_wait(), in <pilfer/co_barrier.hpp>.
 ///
 /// The last one to arrive in a phase calls the completion, on its own task or thread; then all waiters of the
 /// phase go on. The completion may wait, too. The barrier may be destroyed once all waits with a time limit,
@@ -71,13 +72,17 @@ public:
     }
 
 private:
+    friend struct detail::barrier_access;
     arrival_token arrived(std::ptrdiff_t update, bool leave) noexcept {
         const auto a = m_core.arrive(update, leave);
         if (a.last) {
-            m_completion();
-            m_core.begin_next();
+            end_phase();
         }
         return arrival_token(a.phase);
+    }
+    void end_phase() noexcept {
+        m_completion();
+        m_core.begin_next();
     }
 
     mutable detail::barrier_core m_core;

@@ -1,4 +1,4 @@
-// Awaitables for coroutines: futures, times, channels, events, locks.
+// Awaitables for coroutines: futures, times, channels, events, latches, barriers, locks.
 #pragma once
 
 #include <chrono>
@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <pilfer/channel.hpp>
+#include <pilfer/co_barrier.hpp>
 #include <pilfer/co_lock.hpp>
 #include <pilfer/detail/coroutine/awaiters.hpp>
 #include <pilfer/error.hpp>

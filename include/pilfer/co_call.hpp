@@ -1,6 +1,7 @@
 // Calls of synchronized and monitor by coroutines.
 #pragma once
 
+#include <chrono>
 #include <concepts>
 #include <type_traits>
 #include <utility>
@@ -59,11 +60,44 @@ template <class T, class F>
 template <class T, class C, class F>
 requires std::predicate<C&, const T&> task<detail::call_result_t<F, T>> call_when(monitor<T>& object, C ready,
                                                                                   F f) {
-    co_await detail::object_entry<mutex>{detail::object_access::lock(object)};
+    using detail::never;
+    using detail::no_limit;
+    (void)co_await detail::object_entry<mutex, no_limit>{detail::object_access::lock(object), never};
     if (!detail::object_access::is_ready(object, ready)) {
-        co_await detail::condition_of_call<T, C>{object, ready};
+        (void)co_await detail::condition_of_call<T, C, no_limit>{object, ready, never};
     }
     co_return detail::object_access::call(object, f);
+}
+
+/// co_await try_call_for(object, d, f): as object.try_call_for(d, f), but waits without a stack. Gives a
+/// std::optional, which is empty if the lock was not free within `d`, counted from the call. A void result
+/// becomes std::monostate. Otherwise as call().
+template <class T, class Lock, class Rep, class Period, class F>
+[[nodiscard]] detail::limited_call<T, Lock, F> try_call_for(synchronized<T, Lock>& object,
+                                                            std::chrono::duration<Rep, Period> d, F f) {
+    return {object, std::move(f), &detail::object_access::tried<T, Lock, F>, detail::after(d)};
+}
+/// As try_call_for(), until `t`.
+template <class T, class Lock, class Clock, class Duration, class F>
+[[nodiscard]] detail::limited_call<T, Lock, F>
+try_call_until(synchronized<T, Lock>& object, const std::chrono::time_point<Clock, Duration>& t, F f) {
+    return {object, std::move(f), &detail::object_access::tried<T, Lock, F>, detail::at(t)};
+}
+/// co_await try_call_when_for(object, d, ready, f): as call_when(), but within `d`, counted from the call.
+/// Gives a std::optional, which is empty if the condition did not hold in time; then f has not run. A void
+/// result becomes std::monostate.
+template <class T, class Rep, class Period, class C, class F>
+requires std::predicate<C&, const T&>
+[[nodiscard]] task<detail::tried_t<F, T>>
+try_call_when_for(monitor<T>& object, std::chrono::duration<Rep, Period> d, C ready, F f) {
+    return detail::call_within(object, detail::after(d), std::move(ready), std::move(f));
+}
+/// As try_call_when_for(), until `t`.
+template <class T, class Clock, class Duration, class C, class F>
+requires std::predicate<C&, const T&>
+[[nodiscard]] task<detail::tried_t<F, T>>
+try_call_when_until(monitor<T>& object, const std::chrono::time_point<Clock, Duration>& t, C ready, F f) {
+    return detail::call_within(object, detail::at(t), std::move(ready), std::move(f));
 }
 
 } // namespace v0

@@ -10,8 +10,12 @@
 
 namespace pilfer {
 inline namespace v0 {
+namespace detail {
+class latch_resumption;
+} // namespace detail
 
 /// std::latch for tasks and threads, with time limits. A task that waits suspends, any other thread blocks.
+/// Coroutines use wait() and arrive_and_wait(), in <pilfer/co_barrier.hpp>.
 ///
 /// The latch may be destroyed after a wait has returned. Before that, all waits with a time limit, and all
 /// waits of tasks below a scope or in a branch of a join, must have returned.
@@ -59,7 +63,9 @@ public:
     }
 
 private:
+    friend class detail::latch_resumption;
     [[nodiscard]] bool wait_within(detail::instant until) const;
+    [[nodiscard]] detail::waiters::entry* counted(std::ptrdiff_t update) noexcept;
 
     mutable detail::waiters m_waiting;
     std::ptrdiff_t m_left; // under the list's lock

@@ -13,6 +13,7 @@
 #include <pilfer/channel.hpp>
 #include <pilfer/checked_lock.hpp>
 #include <pilfer/co_await.hpp>
+#include <pilfer/co_barrier.hpp>
 #include <pilfer/co_call.hpp>
 #include <pilfer/co_lock.hpp>
 #include <pilfer/condition_variable.hpp>

@@ -46,6 +46,15 @@ const parked_kind parked_elsewhere{"something that is none of this library's", n
 
 namespace {
 
+void arm_here(alarm& a, instant when) noexcept {
+    // Not told::soon: a coroutine that foreign code resumed does not return to a scheduler at once.
+    if (worker* w = this_worker()) {
+        arm(static_cast<scheduler&>(*w), a, when, told::at_once);
+    } else {
+        arm(common_core(), a, when);
+    }
+}
+
 /// `parent`: the innermost scope of the running task, not counting those of the coroutines.
 suspension* drive_task(coroutine_frame& first, scope_node* parent, coroutine_root* root) noexcept {
     note_suppressed(0); // of an earlier task on this thread
@@ -250,11 +259,66 @@ suspension* stoppable_resumption::run_listening(spark* self, worker* /*w*/) noex
 
 bool listed_resumption::suspend_in(waiters& l, waiters::entry& e) noexcept {
     waits_as(l, e);
-    if (!is_stopped_at_once(&stoppable_resumption::run_listening) && publish()) {
-        return true;
+    if (!is_stopped_at_once(&listed_resumption::run_listed)) {
+        begins_limit(&listed_resumption::run_listed);
+        if (publish()) {
+            return true;
+        }
     }
+    ends_limit();
     stay();
     return false;
+}
+
+suspension* listed_resumption::run_listed(spark* self, worker* /*w*/) noexcept {
+    auto* r = static_cast<listed_resumption*>(static_cast<submission*>(self));
+    r->ends_limit();
+    r->listens_no_more();
+    return r->drive_on();
+}
+
+void listed_resumption::begins_limit(run_function resumed) noexcept {
+    if (m_limit != nullptr) {
+        run = resumed;
+        m_limit->m_wait = this;
+        m_limit->fire = &listed_resumption::time_has_come;
+        arm_here(*m_limit, std::min(m_limit->m_until, never - 1));
+    }
+}
+
+void listed_resumption::ends_limit() noexcept {
+    if (m_limit != nullptr && m_limit->m_wait != nullptr) {
+        (void)disarm(*m_limit);
+    }
+    m_limit = nullptr;
+}
+
+bool listed_resumption::must_end() noexcept {
+    if (m_listens && is_stopped()) {
+        m_taken_out = true;
+        return true;
+    }
+    if (m_limit == nullptr || m_limit->m_until > detail::now()) {
+        return false;
+    }
+    m_limit->m_is_over = true;
+    return true;
+}
+
+/// Another thread may have been faster. Then the coroutine waits for over() before it goes on.
+void listed_resumption::time_has_come(alarm& self) noexcept {
+    auto& limit = static_cast<wait_limit&>(self);
+    listed_resumption& r = *limit.m_wait;
+    waiters::entry& e = *r.m_waits_as;
+    if (!r.m_waits_in->withdraw(e)) {
+        self.over();
+        return;
+    }
+    limit.m_is_over = true;
+    self.over();
+    if (e.done.complete() != 0) {
+        r.go_on();
+    }
 }
 
 void listed_resumption::waits_as(waiters& l, waiters::entry& e) noexcept {
@@ -337,7 +401,7 @@ bool timed_resumption::wait_until(instant when) {
     park(parked_for_time, nullptr);
     when = std::min(when, never - 1);
     if (!may_be_stopped()) {
-        arm_here(when); // coroutine.C2
+        arm_here(*this, when); // coroutine.C2
         return true;
     }
     if (is_stopped()) { // first: the time may be over before it could be disarmed
@@ -346,7 +410,7 @@ bool timed_resumption::wait_until(instant when) {
         return false;
     }
     fire = &timed_resumption::time_has_come_first;
-    arm_here(when);
+    arm_here(*this, when);
     if (listen(&timed_resumption::take_out) && disarm(*this)) {
         m_taken_out = true;
     } else if (m_done.publish(reinterpret_cast<std::uintptr_t>(this))) { // coroutine.C2'
@@ -354,15 +418,6 @@ bool timed_resumption::wait_until(instant when) {
     }
     stay();
     return false;
-}
-
-void timed_resumption::arm_here(instant when) noexcept {
-    // Not told::soon: a coroutine that foreign code resumed does not return to a scheduler at once.
-    if (worker* w = this_worker()) {
-        arm(static_cast<scheduler&>(*w), *this, when, told::at_once);
-    } else {
-        arm(common_core(), *this, when);
-    }
 }
 
 void timed_resumption::time_has_come(alarm& self) noexcept {
@@ -443,7 +498,22 @@ void hand_to(pool_core& p, submission* s) {
     }
 }
 
+std::exception_ptr lock_kept_error() noexcept {
+    return std::make_exception_ptr(usage_error("pilfer: a coroutine ended that holds a lock"));
+}
+
 void waited_root::run_in(pool_core& p, coroutine_frame& first) {
+    run_to_end(p, first);
+    if (locks != 0) [[unlikely]] {
+        // The guards are in the frame, which ends in the task that handles this exception.
+        for (unsigned i = 0; i < locks; ++i) {
+            takes_lock(running_task(), nullptr);
+        }
+        std::rethrow_exception(lock_kept_error());
+    }
+}
+
+void waited_root::run_to_end(pool_core& p, coroutine_frame& first) {
     PILFER_TEST_CANNOT_REPEAT("a coroutine");
     m_first = &first;
     first.then = this;
@@ -510,6 +580,9 @@ suspension* waited_root::run_root(spark* self, worker* w) noexcept {
 }
 
 suspension* waited_root::over(worker* w) noexcept {
+    for (unsigned i = 0; i < locks; ++i) { // see run_in()
+        gives_lock(running_task(), nullptr);
+    }
     root_ends(w); // before the waiter may return and destroy the pool: shutdown joins this thread
     san::release(this);
     const auto waiter = m_done.complete();

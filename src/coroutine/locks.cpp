@@ -27,13 +27,17 @@ bool mutex_resumption::wait_for(mutex& m) {
         return false;
     }
     waits_as(m.m_core.waiting(), m_entry);
-    if (!may_be_stopped()) {
+    if (!may_be_stopped() && !has_limit()) {
         name_cycles();
     }
-    if (!is_stopped_at_once(&mutex_resumption::run_called) && suspend()) {
-        return true;
+    if (!is_stopped_at_once(&mutex_resumption::run_called)) {
+        begins_limit(&mutex_resumption::run_called);
+        if (suspend()) {
+            return true;
+        }
     }
     leaves_table();
+    ends_limit();
     stay();
     return false;
 }
@@ -52,11 +56,7 @@ bool mutex_resumption::suspend() noexcept {
 
 /// After the entry was taken out or called. A called coroutine may find that another one has the mutex.
 mutex_resumption::protocol::step mutex_resumption::look() noexcept {
-    const auto s = m_mutex->m_core.look(m_entry, [this] { return m_listens && is_stopped(); });
-    if (s == protocol::step::over) {
-        m_taken_out = true;
-    }
-    return s;
+    return m_mutex->m_core.look(m_entry, [this] { return must_end(); });
 }
 
 /// The outstanding task that begin() has counted lasts until the coroutine runs.
@@ -67,6 +67,7 @@ suspension* mutex_resumption::run_called(spark* self, worker* /*w*/) noexcept {
         return nullptr;
     }
     r->leaves_table();
+    r->ends_limit();
     r->listens_no_more();
     return r->drive_on();
 }
@@ -127,9 +128,11 @@ bool shared_mutex_resumption::wait_for(shared_mutex& m, bool shared) {
     return false;
 }
 
+void shared_mutex_resumption::leaves_queue(shared_mutex& m) const noexcept { m.leaves_queue(m_entry.wants); }
+
 void shared_mutex_resumption::leave_if_taken_out(shared_mutex& m) const {
     if (m_taken_out) {
-        m.leaves_queue(m_entry.wants);
+        leaves_queue(m);
         throw stopped();
     }
 }
@@ -170,11 +173,13 @@ bool condition_resumption::wait_for(condition_variable& c, mutex& m, coroutine_r
     if (!is_stopped_at_once(&condition_resumption::run_notified)) {
         run = &condition_resumption::run_notified;
         park(parked_for_condition, &c);
+        begins_limit(&condition_resumption::run_notified);
         if (publish()) {
             return true;
         }
         unpark();
     }
+    ends_limit();
     listens_no_more();
     if (lock_again(m)) {
         return true;
@@ -187,6 +192,7 @@ bool condition_resumption::wait_for(condition_variable& c, mutex& m, coroutine_r
 suspension* condition_resumption::run_notified(spark* self, worker* /*w*/) noexcept {
     auto* r = static_cast<condition_resumption*>(static_cast<submission*>(self));
     r->m_of_worker = true;
+    r->ends_limit();
     r->listens_no_more();
     return r->lock_again(*r->m_again) ? nullptr : r->drive_on();
 }

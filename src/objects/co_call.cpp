@@ -25,17 +25,21 @@ bool monitor_resumption::wait_for(monitor_core& m, monitor_call& c) {
     return suspend_in(m.m_calls.list(), c);
 }
 
-void monitor_resumption::enter_again(monitor_core& m, const monitor_call& c,
-                                     const std::exception_ptr& error) {
+bool monitor_resumption::enter_again(monitor_core& m, const monitor_call& c, const std::exception_ptr& error,
+                                     instant until) {
     switch (monitor_call::queue::ended(c)) {
     case monitor_core::ending::given:
         m.m_lock.adopt();
-        return;
+        return true;
     case monitor_core::ending::served:
         std::rethrow_exception(error);
     case monitor_core::ending::over:
-        throw stopped();
+        break;
     }
+    if (!m_taken_out && until != never && until <= detail::now()) { // or its entry was claimed at that time
+        return false;
+    }
+    throw stopped();
 }
 
 } // namespace detail

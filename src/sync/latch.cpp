@@ -21,15 +21,17 @@ latch::~latch() {
 void latch::count_down(std::ptrdiff_t update) noexcept {
     PILFER_TEST_POINT("counts a latch down", this);
     detail::race::release(this);
-    detail::waiters::entry* all = nullptr;
     m_waiting.lock();
-    detail::ensure([&] { return update >= 0 && update <= m_left; }, "more arrive at a latch than it expects");
-    m_left -= update;
-    if (m_left == 0) {
-        all = m_waiting.take_all();
-    }
+    auto* const all = counted(update);
     m_waiting.unlock();
     detail::go_on_all(all);
+}
+
+/// Under the lock. Returns the waiters if the latch is open now.
+detail::waiters::entry* latch::counted(std::ptrdiff_t update) noexcept {
+    detail::ensure([&] { return update >= 0 && update <= m_left; }, "more arrive at a latch than it expects");
+    m_left -= update;
+    return m_left == 0 ? m_waiting.take_all() : nullptr;
 }
 
 bool latch::try_wait() const noexcept {

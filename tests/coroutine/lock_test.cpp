@@ -5,6 +5,7 @@
 #include <atomic>
 #include <coroutine>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <sstream>
@@ -721,6 +722,65 @@ TEST_F(coroutine_lock_ends, the_checked_build_names_a_lock_that_outlives_its_cor
     });
     EXPECT_TRUE(says.killed_by(SIGABRT)) << says;
     EXPECT_TRUE(says.said("a coroutine ended that holds a lock of the library")) << says;
+}
+
+/// The parameter lives until the frame ends, after the coroutine.
+task<> keeps_in_a_parameter(pilfer::pool& p, pilfer::mutex& m, bool suspends, mutex_guard parameter) {
+    parameter = co_await pilfer::scoped_lock(m);
+    if (suspends) {
+        co_await p.schedule();
+    }
+}
+task<mutex_guard> gives_away(pilfer::mutex& m) { co_return co_await pilfer::scoped_lock(m); }
+
+void expect_free(pilfer::mutex& m) {
+    EXPECT_FALSE(pilfer::detail::this_activation()->holds_lock());
+    EXPECT_TRUE(m.try_lock()) << "still locked";
+    m.unlock();
+}
+
+/// A root: no coroutine awaits it that could hold the lock.
+TEST_F(coroutine_lock_ends, a_root_that_ends_with_a_lock_throws_and_unlocks) {
+    if (pilfer::detail::checked_build) {
+        return; // it aborts there
+    }
+    pilfer::mutex m;
+    std::atomic<int> errors{0};
+    pilfer::options o = workers(2);
+    o.on_error = [&](const std::exception_ptr& e) { // NOLINT(performance-unnecessary-value-param)
+        EXPECT_THROW(std::rethrow_exception(e), pilfer::usage_error);
+        ++errors;
+    };
+    pilfer::pool pool(o);
+    const auto all_ways = [&] {
+        for (const bool suspends : {false, true}) {
+            const auto made = [&] { return keeps_in_a_parameter(pool, m, suspends, mutex_guard()); };
+            EXPECT_THROW(pool.run(made()), pilfer::usage_error);
+            expect_free(m);
+            EXPECT_THROW(pool.async(made()).get(), pilfer::usage_error);
+            expect_free(m);
+            const int before = errors;
+            pool.submit(made());
+            while (errors == before) {
+                std::this_thread::yield();
+                pilfer::yield();
+            }
+            m.lock(); // it may run yet
+            m.unlock();
+        }
+        EXPECT_THROW((void)pool.run(gives_away(m)), pilfer::usage_error);
+        expect_free(m);
+        EXPECT_THROW((void)pool.async(gives_away(m)).take(), pilfer::usage_error);
+        expect_free(m);
+    };
+    all_ways();
+    pool.run(all_ways);
+    pool.run([&] { // no count of locks is left
+        for (int i = 0; i < 100; ++i) {
+            pool.async([&] { expect_free(*std::make_unique<pilfer::mutex>()); }).get();
+        }
+    });
+    EXPECT_EQ(errors, 4);
 }
 
 } // namespace

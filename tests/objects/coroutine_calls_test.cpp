@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <deque>
 #include <stdexcept>
 #include <thread>
@@ -216,6 +217,87 @@ TEST_P(coroutine_calls, wait_under_locks_of_coroutines_only) {
     EXPECT_EQ(m.read([](const int& n) { return n; }), 2);
 }
 
+/// Gives true if f has run.
+template <class Object>
+task<bool> adds_within(Object& object, std::chrono::microseconds limit) {
+    const auto now = co_await pilfer::try_call_for(object, limit, [](long& n) { return ++n; });
+    co_return now.has_value();
+}
+
+template <class Lock>
+void calls_with_limits(unsigned workers) {
+    pilfer::pool pool({.workers = workers});
+    pilfer::synchronized<long, Lock> object(0L);
+    pilfer::event inside;
+    pilfer::event go;
+    const auto holder = pool.async([&] {
+        object.call([&](long&) {
+            inside.set();
+            go.wait();
+        });
+    });
+    inside.wait();
+    for (const auto limit : {-1us, 0us, 1us, 500us}) {
+        EXPECT_FALSE(pool.run(adds_within(object, limit)));
+    }
+    std::vector<pilfer::future<bool>> in_time;
+    for (int i = 0; i < 20; ++i) {
+        in_time.push_back(pool.async(adds_within(object, 1h)));
+    }
+    go.set();
+    for (auto& f : in_time) {
+        EXPECT_TRUE(f.get());
+    }
+    holder.get();
+    const auto until = std::chrono::steady_clock::now() + 1h;
+    pool.run([](auto& of, auto t) -> task<> {
+        const auto nothing = co_await pilfer::try_call_until(of, t, [](long& n) { ++n; });
+        EXPECT_TRUE(nothing.has_value());
+    }(object, until));
+    EXPECT_EQ(object.read([](const long& n) { return n; }), 21);
+}
+
+TEST_P(coroutine_calls, end_with_their_time) { calls_with_limits<pilfer::mutex>(GetParam()); }
+TEST_P(coroutine_calls, of_objects_with_readers_end_with_their_time) {
+    calls_with_limits<pilfer::shared_mutex>(GetParam());
+}
+
+task<int> takes_within(buffer& b, std::chrono::microseconds limit) {
+    const auto first = co_await pilfer::try_call_when_for(b, limit, has_items, take_first);
+    co_return first.value_or(-1);
+}
+
+TEST_P(coroutine_calls, with_conditions_end_with_their_time) {
+    pilfer::pool pool(with_workers());
+    buffer b;
+    for (const auto limit : {-1us, 0us, 1us, 500us}) {
+        EXPECT_EQ(pool.run(takes_within(b, limit)), -1);
+    }
+    auto later = pool.async(takes_within(b, 1h));
+    b.call([](std::deque<int>& d) { d.push_back(7); });
+    EXPECT_EQ(later.get(), 7);
+    // The object is free after all that.
+    const auto until = std::chrono::steady_clock::now() + 1h;
+    pool.run([](buffer& of, auto t) -> task<> {
+        const auto put =
+            co_await pilfer::try_call_when_until(of, t, has_room, [](std::deque<int>& d) { d.push_back(8); });
+        EXPECT_TRUE(put.has_value());
+    }(b, until));
+    EXPECT_EQ(b.call(take_first), 8);
+}
+
+/// A change that makes the condition true, and the end of the time, at any moment.
+TEST_P(coroutine_calls, happen_in_time_or_not_at_all) {
+    pilfer::pool pool(with_workers());
+    for (std::uint64_t round = 0; round < hundredth_of(20'000); ++round) {
+        buffer b;
+        auto got = pool.async(takes_within(b, std::chrono::microseconds(round % 50)));
+        b.call([](std::deque<int>& d) { d.push_back(7); });
+        const int first = got.get();
+        EXPECT_EQ(b.read([](const std::deque<int>& d) { return d.size(); }), first == 7 ? 0U : 1U);
+    }
+}
+
 PILFER_OVER_WORKERS(coroutine_calls);
 
 TEST_P(coroutine_calls_cancel, a_waiting_call_is_left) {
@@ -224,6 +306,7 @@ TEST_P(coroutine_calls_cancel, a_waiting_call_is_left) {
         pilfer::synchronized<int> s(0);
         pilfer::event inside;
         pilfer::event go;
+        buffer empty;
         std::atomic<int> begun{0};
         const auto holder = pool.async([&] {
             s.call([&](int&) {
@@ -246,7 +329,11 @@ TEST_P(coroutine_calls_cancel, a_waiting_call_is_left) {
                 co_await pilfer::call(syn, [](int&) { ADD_FAILURE(); });
             }(s, begun));
         });
-        until([&] { return begun == 2; });
+        all.fork([&] {
+            ++begun;
+            EXPECT_EQ(pool.run(takes_within(empty, 1h)), 0) << "it is cancelled before";
+        });
+        until([&] { return begun == 3; });
         all.cancel();
         all.sync();
         go.set();

@@ -6,6 +6,7 @@
 #include <concepts>
 #include <coroutine>
 #include <cstdint>
+#include <exception>
 
 #include <pilfer/cancel.hpp>
 #include <pilfer/detail/cancel/points.hpp>
@@ -47,6 +48,8 @@ protected:
     coroutine_root() = default;
     ~coroutine_root() = default;
 };
+/// The result of a root whose coroutines have ended with a lock in hand: a usage_error.
+[[nodiscard]] PILFER_API std::exception_ptr lock_kept_error() noexcept;
 
 /// Resumes `first` and the coroutines that follow it, until one suspends or the last one ends. Returns null
 /// in the first case, the root in the second. A frame is not touched after its resumption: it may run on
@@ -205,6 +208,34 @@ private:
     };
 };
 
+class listed_resumption;
+
+/// The time limit of a wait in a list, beside the wait in the coroutine's frame.
+class wait_limit : private alarm {
+public:
+    using result = bool;
+    explicit wait_limit(instant until) noexcept : m_until(until) {}
+    /// Called before the wait.
+    void limits(listed_resumption& wait) noexcept;
+    /// After the wait: false if the time was over first.
+    [[nodiscard]] bool in_time() const noexcept { return !m_is_over; }
+
+private:
+    friend class listed_resumption;
+
+    instant m_until;
+    listed_resumption* m_wait = nullptr; // from arm() on
+    bool m_is_over = false;              // written by the thread that took the coroutine out
+};
+
+/// Instead of a wait_limit: the wait has none.
+struct no_limit {
+    using result = void;
+    explicit no_limit(instant /*until*/) noexcept {}
+    void limits(listed_resumption& /*wait*/) const noexcept {}
+    void in_time() const noexcept {}
+};
+
 /// A wait in the list of an object.
 class PILFER_API listed_resumption : public stoppable_resumption {
 protected:
@@ -219,17 +250,50 @@ protected:
     [[nodiscard]] bool is_stopped_at_once(run_function resumed) noexcept;
     /// False: the entry was taken out or called.
     [[nodiscard]] bool publish() noexcept;
+    /// Called before publish(), when a cancellation can already take the entry out. `resumed` calls
+    /// ends_limit().
+    void begins_limit(run_function resumed) noexcept;
+    /// After the call nothing ends the wait because of the time.
+    void ends_limit() noexcept;
+    [[nodiscard]] bool has_limit() const noexcept { return m_limit != nullptr; }
+    /// By the coroutine itself, while no other thread can take the entry out: true if the wait must end,
+    /// because of a cancellation or of the time.
+    [[nodiscard]] bool must_end() noexcept;
 
 private:
+    friend class wait_limit;
+
     struct caller : callback_waiter {
         listed_resumption* owner;
     };
+    static suspension* run_listed(spark* self, worker* w) noexcept;
     static void wait_is_over(callback_waiter& self) noexcept;
     static void take_out(stoppable_resumption& self) noexcept;
+    static void time_has_come(alarm& self) noexcept;
+
+    wait_limit* m_limit = nullptr;
 
     caller m_caller; // these from waits_as() on
     waiters* m_waits_in;
     waiters::entry* m_waits_as;
+};
+
+inline void wait_limit::limits(listed_resumption& wait) noexcept {
+    wait.m_limit = m_until != never ? this : nullptr;
+}
+
+/// An awaitable with a time limit, which may be awaited again. `Awaiter` is made from the object and the
+/// time.
+template <class Awaiter, class Object>
+class [[nodiscard]] limited_awaitable {
+public:
+    using pilfer_awaitable = void;
+    limited_awaitable(Object& o, instant until) noexcept : m_object(o), m_until(until) {}
+    [[nodiscard]] Awaiter operator co_await() const noexcept { return Awaiter(m_object, m_until); }
+
+private:
+    Object& m_object;
+    instant m_until;
 };
 
 /// A wait for a future.
@@ -262,7 +326,6 @@ private:
     static void time_has_come(alarm& self) noexcept;
     static void time_has_come_first(alarm& self) noexcept;
     static void take_out(stoppable_resumption& self) noexcept;
-    void arm_here(instant when) noexcept;
 
     completion<std_atom> m_done; // between the time or a cancellation, and the suspending coroutine
 };
@@ -294,10 +357,12 @@ public:
     waited_root& operator=(const waited_root&) = delete;
     ~waited_root() = default;
     /// Runs `first` and returns when it has ended. On a worker of `p` it begins on this stack. Throws
-    /// pool_closed, and the error of shutdown(drop); then `first` has not begun.
+    /// pool_closed, and the error of shutdown(drop); then `first` has not begun. Throws usage_error if it
+    /// ended with a lock in hand; then its frame must end before this root does, and unlock.
     void run_in(pool_core& p, coroutine_frame& first);
 
 private:
+    void run_to_end(pool_core& p, coroutine_frame& first);
     suspension* over(worker* w) noexcept override;
     static suspension* run_root(spark* self, worker* w) noexcept;
     void wait(pool_core& p) noexcept;

@@ -95,6 +95,8 @@ public:
     }
     /// As mutex_resumption::wait_for().
     [[nodiscard]] bool wait_for(shared_mutex& m, bool shared);
+    /// After a wait that ended without the mutex: readers after a writer may have waited only for it.
+    void leaves_queue(shared_mutex& m) const noexcept;
     /// After the wait.
     void leave_if_taken_out(shared_mutex& m) const;
 

@@ -60,6 +60,11 @@ private:
         return drive_as_task(f->m_task.promise());
     }
     suspension* over(worker* /*w*/) noexcept override {
+        if (this->locks != 0) [[unlikely]] {
+            m_task = task<T>(); // unlocks, if a parameter or the result has the lock
+            this->m_outcome.fail(detail::lock_kept_error());
+            return leave();
+        }
         auto take = [this]() -> T { return m_task.promise().take(); };
         this->m_outcome.fill(take);
         return leave();
@@ -98,6 +103,11 @@ private:
         return drive_as_task(d->m_task.promise());
     }
     suspension* over(worker* /*w*/) noexcept override {
+        if (this->locks != 0) [[unlikely]] {
+            m_task = task<T>(); // unlocks, if a parameter or the result has the lock
+            nobody_waits_for(this_worker(), detail::lock_kept_error());
+            return leave();
+        }
         PILFER_TRY { (void)m_task.promise().take(); }
         PILFER_CATCH_ALL { nobody_waits_for(this_worker(), detail::caught_error()); }
         return leave();
@@ -116,8 +126,9 @@ private:
 template <class T>
 T pool::run(task<T> t) {
     detail::waited_root root;
-    root.run_in(*m_core, t.promise());
-    return t.promise().take();
+    const task<T> frame(std::move(t)); // ends before the root, which counts its locks
+    root.run_in(*m_core, frame.promise());
+    return frame.promise().take();
 }
 
 template <class T>
@@ -147,8 +158,9 @@ future<T> async(task<T> t) {
 template <class T>
 T sync_wait(task<T> t) {
     detail::waited_root root;
-    root.run_in(detail::own_or_common(), t.promise());
-    return t.promise().take();
+    const task<T> frame(std::move(t)); // ends before the root, which counts its locks
+    root.run_in(detail::own_or_common(), frame.promise());
+    return frame.promise().take();
 }
 template <class T>
 T sync_wait(pool& p, task<T> t) {

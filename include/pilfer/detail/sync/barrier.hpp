@@ -10,6 +10,9 @@ namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
+class barrier_resumption;
+struct barrier_access;
+
 /// The state of a barrier, independent of its completion.
 class PILFER_API barrier_core {
 public:
@@ -32,6 +35,7 @@ public:
     void wait_or_drop(std::uint64_t phase);
 
 private:
+    friend class barrier_resumption;
     waiters m_waiting;
     // Under the list's lock.
     std::uint64_t m_phase = 0;

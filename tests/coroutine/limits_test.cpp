@@ -1,0 +1,319 @@
+// Waits of coroutines with a time limit.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "coroutine/cancelled.hpp"
+#include "sync/support.hpp"
+
+namespace {
+
+using namespace coroutine_tests;
+using pilfer::cv_status;
+
+class coroutine_limits : public over_workers {};
+class coroutine_limits_cancel : public in_a_pool {};
+INSTANTIATE_TEST_SUITE_P(workers, coroutine_limits_cancel, testing::Values(1U, 2U, 3U, 8U));
+
+void get_all(std::vector<pilfer::future<void>>& all) {
+    for (auto& f : all) {
+        f.get();
+    }
+}
+
+/// None of them becomes ready by itself.
+struct objects {
+    pilfer::mutex mutex;
+    pilfer::shared_mutex shared;
+    pilfer::counting_semaphore<> permits{0};
+    pilfer::condition_variable condition;
+    pilfer::mutex of_condition;
+    pilfer::latch latch{1};
+
+    void make_ready() {
+        mutex.unlock();
+        shared.unlock();
+        permits.release(1'000'000);
+        latch.count_down();
+    }
+};
+enum what { a_lock, a_shared_lock, a_part, a_permit, a_condition, a_latch, whats };
+
+/// Gives true if it was in time.
+template <class Limit>
+task<bool> waits_until(objects& all, int kind, Limit limit) {
+    switch (kind) {
+    case a_lock: {
+        const auto guard = co_await pilfer::try_scoped_lock_for(all.mutex, limit);
+        EXPECT_EQ(guard.mutex(), guard.owns_lock() ? &all.mutex : nullptr);
+        co_return guard.owns_lock();
+    }
+    case a_shared_lock: {
+        const auto guard = co_await pilfer::try_scoped_lock_for(all.shared, limit);
+        co_return guard.owns_lock();
+    }
+    case a_part: {
+        const auto guard = co_await pilfer::try_scoped_lock_shared_for(all.shared, limit);
+        co_return guard.owns_lock();
+    }
+    case a_permit:
+        co_return co_await pilfer::try_acquire_for(all.permits, limit);
+    case a_condition: {
+        auto guard = co_await pilfer::scoped_lock(all.of_condition);
+        const cv_status end = co_await pilfer::wait_for(all.condition, guard, limit);
+        EXPECT_TRUE(guard.owns_lock());
+        EXPECT_FALSE(all.of_condition.try_lock());
+        co_return end == cv_status::no_timeout;
+    }
+    default:
+        co_return co_await pilfer::wait_for(all.latch, limit);
+    }
+}
+
+struct locked_objects : objects {
+    locked_objects() {
+        mutex.lock();
+        shared.lock();
+    }
+};
+
+TEST_P(coroutine_limits, end_waits_for_what_does_not_come) {
+    pilfer::pool pool(with_workers());
+    locked_objects all;
+    for (int kind = 0; kind < whats; ++kind) {
+        for (const auto limit : {-1000us, 0us, 1us, 1000us}) {
+            const auto before = std::chrono::steady_clock::now();
+            EXPECT_FALSE(pool.run(waits_until(all, kind, limit))) << kind;
+            EXPECT_GE(std::chrono::steady_clock::now() - before, limit);
+        }
+    }
+    EXPECT_EQ(pool.counters().suspends, 0U) << "a coroutine has kept its stack";
+    all.make_ready();
+}
+
+TEST_P(coroutine_limits, far_away_change_nothing) {
+    pilfer::pool pool(with_workers());
+    locked_objects all;
+    std::vector<pilfer::future<bool>> in_time;
+    for (int round = 0; round < 10; ++round) {
+        for (int kind = 0; kind < whats; ++kind) {
+            in_time.push_back(pool.async(waits_until(all, kind, std::chrono::hours(1))));
+            in_time.push_back(pool.async(waits_until(all, kind, std::chrono::hours::max())));
+        }
+    }
+    all.make_ready();
+    for (std::size_t i = 0; i < in_time.size(); ++i) {
+        while (!in_time[i].ready()) {
+            const std::lock_guard guard(all.of_condition);
+            all.condition.notify_all();
+        }
+        EXPECT_TRUE(in_time[i].get()) << i / 2 % whats;
+    }
+    EXPECT_TRUE(all.mutex.try_lock());
+    EXPECT_TRUE(all.shared.try_lock());
+    all.mutex.unlock();
+    all.shared.unlock();
+}
+
+/// A loop of waits whose time is over lets the holder run, also on the only worker.
+TEST_P(coroutine_limits, that_are_over_let_others_run) {
+    pilfer::pool pool(with_workers());
+    pilfer::mutex m;
+    pilfer::latch begun(1);
+    const auto holds = pool.async([](pilfer::pool& p, pilfer::mutex& mutex, pilfer::latch& l) -> task<> {
+        const auto guard = co_await pilfer::scoped_lock(mutex);
+        l.count_down();
+        for (int i = 0; i < 20; ++i) {
+            co_await p.schedule();
+        }
+    }(pool, m, begun));
+    pool.run([](pilfer::mutex& mutex, pilfer::latch& l) -> task<> {
+        co_await pilfer::wait(l);
+        for (;;) {
+            const auto guard = co_await pilfer::try_scoped_lock_for(mutex, 0s);
+            if (guard.owns_lock()) {
+                break;
+            }
+        }
+    }(m, begun));
+    holds.get();
+}
+
+/// Waits end by the lock and by the time, in any order, also of waiters that were called and found it taken.
+TEST_P(coroutine_limits, race_the_unlock) {
+    pilfer::pool pool(with_workers());
+    pilfer::mutex m;
+    std::atomic<int> inside{0};
+    std::atomic<int> owned{0};
+    const int rounds = static_cast<int>(hundredth_of(20'000));
+    const auto tries = [](pilfer::mutex& mutex, std::atomic<int>& in, std::atomic<int>& n, int id,
+                          int count) -> task<> {
+        for (int i = 0; i < count; ++i) {
+            const auto guard =
+                co_await pilfer::try_scoped_lock_for(mutex, std::chrono::microseconds((id * 7 + i * 3) % 40));
+            if (guard.owns_lock()) {
+                EXPECT_EQ(in++, 0) << "two holders";
+                if (i % 4 == 0) {
+                    co_await pilfer::resume_after(2us);
+                }
+                --in;
+                ++n;
+            }
+        }
+    };
+    std::vector<pilfer::future<void>> all;
+    for (int i = 0; i < 8; ++i) {
+        all.push_back(pool.async(tries(m, inside, owned, i, rounds)));
+    }
+    sync_tests::all_at_once(pool, 2, 1, [&](unsigned) {
+        for (int i = 0; i < rounds; ++i) {
+            const std::lock_guard guard(m);
+            EXPECT_EQ(inside++, 0) << "two holders";
+            --inside;
+        }
+    });
+    get_all(all);
+    EXPECT_GT(owned, 0);
+    EXPECT_TRUE(m.try_lock()) << "leaked";
+    m.unlock();
+}
+
+TEST_P(coroutine_limits, race_a_release) {
+    pilfer::pool pool(with_workers());
+    for (std::uint64_t round = 0; round < hundredth_of(20'000); ++round) {
+        pilfer::binary_semaphore s(0);
+        const auto got = pool.async([](pilfer::binary_semaphore& of, std::uint64_t us) -> task<bool> {
+            co_return co_await pilfer::try_acquire_until(of, std::chrono::steady_clock::now() +
+                                                                 std::chrono::microseconds(us));
+        }(s, round % 50));
+        s.release();
+        const bool has = got.get();
+        EXPECT_NE(has, s.try_acquire()) << "a permit was lost, or given twice";
+    }
+}
+
+/// Readers behind a writer that gives up go on with the reader before it.
+TEST_P(coroutine_limits, a_writer_that_gives_up_lets_readers_go_on) {
+    pilfer::pool pool(with_workers());
+    pilfer::shared_mutex m;
+    m.lock_shared();
+    std::vector<pilfer::future<void>> all;
+    for (int i = 0; i < 10; ++i) {
+        all.push_back(pool.async([](pilfer::shared_mutex& of) -> task<> {
+            const auto guard =
+                co_await pilfer::try_scoped_lock_until(of, std::chrono::steady_clock::now() + 1ms);
+            EXPECT_FALSE(guard.owns_lock());
+        }(m)));
+        all.push_back(pool.async([](pilfer::shared_mutex& of) -> task<> {
+            const auto guard = co_await pilfer::try_scoped_lock_shared_for(of, 1h);
+            EXPECT_TRUE(guard.owns_lock());
+        }(m)));
+    }
+    get_all(all); // hangs for an hour if nobody lets the readers go on
+    m.unlock_shared();
+    EXPECT_TRUE(m.try_lock());
+    m.unlock();
+}
+
+/// A coroutine of another library.
+struct other_coroutine {
+    struct promise_type {
+        other_coroutine get_return_object() { return {}; }
+        std::suspend_never initial_suspend() noexcept { return {}; }
+        std::suspend_never final_suspend() noexcept { return {}; }
+        void return_void() {}
+        void unhandled_exception() { std::terminate(); }
+    };
+};
+other_coroutine waits_elsewhere(objects& all, std::atomic<int>& ended) {
+    const auto lock = co_await pilfer::try_scoped_lock_for(all.mutex, 1us);
+    EXPECT_FALSE(lock.owns_lock());
+    const bool permit = co_await pilfer::try_acquire_for(all.permits, 1us);
+    EXPECT_FALSE(permit);
+    const bool open = co_await pilfer::wait_for(all.latch, 1us);
+    EXPECT_FALSE(open);
+    ++ended;
+}
+
+TEST_P(coroutine_limits, end_waits_of_coroutines_of_others) {
+    pilfer::pool pool(with_workers());
+    locked_objects all;
+    std::atomic<int> ended{0};
+    for (int i = 0; i < 4; ++i) {
+        waits_elsewhere(all, ended); // outside of all pools
+        pool.run([&] { waits_elsewhere(all, ended); });
+    }
+    while (ended != 8) {
+        std::this_thread::yield();
+    }
+    all.make_ready();
+}
+
+PILFER_OVER_WORKERS(coroutine_limits);
+
+TEST_P(coroutine_limits_cancel, ends_waits_before_their_time) {
+    pool.run([&] {
+        locked_objects all;
+        std::atomic<int> begun{0};
+        std::atomic<int> ended{0};
+        pilfer::scope s;
+        for (int i = 0; i < 4 * whats; ++i) {
+            s.fork([&, i] {
+                ++begun;
+                (void)pool.run(waits_until(all, i % whats, std::chrono::hours(1)));
+                ++ended;
+            });
+        }
+        until([&] { return begun == 4 * whats; });
+        s.cancel();
+        s.sync();
+        EXPECT_EQ(ended, 0);
+        all.make_ready();
+    });
+}
+
+/// A cancellation, the time and the unlock at once.
+TEST_P(coroutine_limits_cancel, races_the_time) {
+    for (std::uint64_t round = 0; round < hundredth_of(20'000); ++round) {
+        pool.run([&] {
+            pilfer::mutex m;
+            std::atomic<bool> begun{false};
+            m.lock();
+            pilfer::scope s;
+            for (int i = 0; i < 3; ++i) {
+                s.fork([&] {
+                    pool.run([](pilfer::mutex& of, std::atomic<bool>& begins, std::uint64_t us) -> task<> {
+                        begins = true;
+                        for (;;) { // until it is cancelled
+                            {
+                                const auto guard =
+                                    co_await pilfer::try_scoped_lock_for(of, std::chrono::microseconds(us));
+                            }
+                            co_await pilfer::resume_after(1us);
+                        }
+                    }(m, begun, round % 20));
+                });
+            }
+            until([&] { return begun.load(); });
+            if (round % 2 == 0) {
+                m.unlock();
+            }
+            for (std::atomic<std::uint64_t> i{0}; i < round * 37 % 400;) {
+                ++i;
+            }
+            s.cancel();
+            s.sync();
+            if (round % 2 != 0) {
+                m.unlock();
+            }
+            EXPECT_TRUE(m.try_lock()) << "leaked";
+            m.unlock();
+        });
+    }
+}
+
+} // namespace
