@@ -89,7 +89,7 @@ private:
 ///
 /// A coroutine that is cancelled before the phase has ended leaves by `stopped`: its call was an
 /// arrive_and_drop(). Throws usage_error before it arrives, if it has to wait and may not; outside of all
-/// pools also what pool::common() throws. Cost: two short locks, three for the last one.
+/// pools also what pool::common() throws. Cost: two short locks.
 template <class Completion>
 [[nodiscard]] barrier_arrival<Completion> arrive_and_wait(barrier<Completion>& b) noexcept {
     return barrier_arrival<Completion>(b);

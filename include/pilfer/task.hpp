@@ -19,11 +19,11 @@ inline namespace v0 {
 /// moved.
 ///
 /// `co_await` takes tasks, futures, resume_after(), resume_at(), pool.schedule(), channels, events, locks,
-/// and any other awaitable. A suspended coroutine holds no stack and no worker, and may go on on another
-/// thread: keep no thread-local, errno or std::mutex across a co_await, and no lock of the library but that
-/// of co_await scoped_lock(m). A co_await that has to wait throws usage_error if another lock of the library
-/// is held, or if a scope of the coroutine still has children. Between two co_awaits the coroutine is an
-/// ordinary task, and may fork, lock, wait and block.
+/// latches, barriers and any other awaitable. A suspended coroutine holds no stack and no worker, and may go
+/// on on another thread: keep no thread-local, errno or std::mutex across a co_await, and no lock of the
+/// library but that of co_await scoped_lock(m). A co_await that has to wait throws usage_error if another
+/// lock of the library is held, or if a scope of the coroutine still has children. Between two co_awaits the
+/// coroutine is an ordinary task, and may fork, lock, wait and block.
 ///
 /// If an enclosing scope is cancelled, a pending co_await ends, and later ones throw `stopped`.
 /// A drain waits until the coroutine has ended; shutdown(drop) drops what has not begun. The guide is

@@ -3,14 +3,16 @@
 #include <pilfer/detail/base/test_point.hpp>
 #include <pilfer/detail/coroutine/arrivals.hpp>
 
+#include "coroutine/parked_kinds.hpp"
+
 namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
 namespace {
 
-constexpr parked_kind parked_for_latch{"a latch", nullptr, true};
-constexpr parked_kind parked_at_barrier{"a barrier", nullptr, true};
+constexpr waits_in_list for_latch("a latch");
+constexpr waits_in_list at_barrier("a barrier");
 
 } // namespace
 
@@ -45,7 +47,7 @@ bool latch_resumption::arrive_and_wait(latch& l, std::ptrdiff_t update) {
 
 void latch_resumption::begin_for(const latch& l) {
     begin();
-    park(parked_for_latch, &l);
+    park(for_latch.kind(has_limit()), &l);
 }
 
 /// Called with the list's lock, which is free on return. `all`: the waiters, if the latch was opened.
@@ -78,7 +80,7 @@ bool barrier_resumption::arrive_as_last(barrier_core& b) noexcept {
 
 bool barrier_resumption::arrive_and_wait(barrier_core& b) {
     begin();
-    park(parked_at_barrier, &b);
+    park(at_barrier.kind(false), &b);
     race::release(&b);
     b.m_waiting.lock();
     ensure([&b] { return b.m_left > 0; }, "more arrive at a barrier than it expects");

@@ -3,19 +3,21 @@
 
 #include <new>
 
+#include "coroutine/parked_kinds.hpp"
+
 namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
 namespace {
 
-constexpr parked_kind parked_for_mutex{
-    "a mutex", [](const void* object, wait_facts& f) noexcept { static_cast<const mutex*>(object)->look(f); },
-    true};
-constexpr parked_kind parked_for_itself{"a shared mutex, for itself", nullptr, true};
-constexpr parked_kind parked_with_others{"a shared mutex, with others", nullptr, true};
-constexpr parked_kind parked_for_permit{"a semaphore", nullptr, true};
-constexpr parked_kind parked_for_condition{"a condition variable", nullptr, true};
+constexpr waits_in_list for_mutex("a mutex", [](const void* object, wait_facts& f) noexcept {
+    static_cast<const mutex*>(object)->look(f);
+});
+constexpr waits_in_list for_itself("a shared mutex, for itself");
+constexpr waits_in_list with_others("a shared mutex, with others");
+constexpr waits_in_list for_permit("a semaphore");
+constexpr waits_in_list for_condition("a condition variable");
 
 } // namespace
 
@@ -45,7 +47,7 @@ bool mutex_resumption::wait_for(mutex& m) {
 /// The entry is in the list, or was a moment ago. True: the coroutine is suspended. False: as wait_for().
 bool mutex_resumption::suspend() noexcept {
     do {
-        park(parked_for_mutex, m_mutex);
+        park(for_mutex.kind(has_limit()), m_mutex);
         if (publish()) {
             return true;
         }
@@ -109,7 +111,7 @@ bool mutex_resumption::lock_again(mutex& m) noexcept {
 
 bool shared_mutex_resumption::wait_for(shared_mutex& m, bool shared) {
     begin();
-    park(shared ? parked_with_others : parked_for_itself, &m);
+    park((shared ? with_others : for_itself).kind(has_limit()), &m);
     m.m_waiting.lock();
     const bool free = !m.m_writer && (shared ? m.m_waiting.empty() : m.m_readers == 0);
     if (!free) {
@@ -139,7 +141,7 @@ void shared_mutex_resumption::leave_if_taken_out(shared_mutex& m) const {
 
 bool semaphore_resumption::wait_for(semaphore_core& s) {
     begin();
-    park(parked_for_permit, &s);
+    park(for_permit.kind(has_limit()), &s);
     s.m_waiting.lock();
     const bool has = s.m_count > 0;
     if (has) {
@@ -172,7 +174,7 @@ bool condition_resumption::wait_for(condition_variable& c, mutex& m, coroutine_r
     waits_as(c.m_waiting, m_place);
     if (!is_stopped_at_once(&condition_resumption::run_notified)) {
         run = &condition_resumption::run_notified;
-        park(parked_for_condition, &c);
+        park(for_condition.kind(has_limit()), &c);
         begins_limit(&condition_resumption::run_notified);
         if (publish()) {
             return true;

@@ -1,13 +1,15 @@
 // Coroutines that wait for the condition of a monitor call. Argument: README.md.
 #include <pilfer/detail/objects/co_call.hpp>
 
+#include "coroutine/parked_kinds.hpp"
+
 namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
 namespace {
 
-constexpr parked_kind parked_for_call{"the condition of a monitor call", nullptr, true};
+constexpr waits_in_list for_call("the condition of a monitor call");
 
 } // namespace
 
@@ -21,7 +23,7 @@ bool monitor_resumption::wait_for(monitor_core& m, monitor_call& c) {
     m.m_calls.enter(c);
     m.m_lock.leave();
     begin(); // without the lock, which would keep a cancellation off
-    park(parked_for_call, &m);
+    park(for_call.kind(has_limit()), &m);
     return suspend_in(m.m_calls.list(), c);
 }
 

@@ -196,6 +196,37 @@ TEST_P(coroutine_limits, race_a_release) {
     }
 }
 
+/// A report of a stall counts the coroutines that nothing but another task can wake.
+TEST_P(coroutine_limits, are_no_part_of_a_stall) {
+    pilfer::pool pool(with_workers());
+    const auto waiting = [&pool] {
+        std::uint64_t sum = 0;
+        for (unsigned i = 0; i < pool.core().schedulers(); ++i) {
+            sum += pool.core().at(i).waiting_coroutines.may_stall();
+        }
+        return sum;
+    };
+    locked_objects all;
+    std::vector<pilfer::future<bool>> in_time;
+    for (int i = 0; i < 3; ++i) {
+        for (const auto limit : {std::chrono::hours(1), std::chrono::hours::max()}) {
+            in_time.push_back(pool.async(waits_until(all, a_lock, limit)));
+            in_time.push_back(pool.async(waits_until(all, a_latch, limit)));
+        }
+    }
+    while (waiting() != 6) {
+        std::this_thread::yield();
+    }
+    const auto short_one = pool.async(waits_until(all, a_lock, 1ms));
+    EXPECT_FALSE(short_one.get());
+    EXPECT_EQ(waiting(), 6U);
+    all.make_ready();
+    for (auto& f : in_time) {
+        EXPECT_TRUE(f.get());
+    }
+    EXPECT_EQ(waiting(), 0U);
+}
+
 /// Readers behind a writer that gives up go on with the reader before it.
 TEST_P(coroutine_limits, a_writer_that_gives_up_lets_readers_go_on) {
     pilfer::pool pool(with_workers());
