@@ -136,6 +136,36 @@ row reduce_row(const inputs& in) {
               }}}};
 }
 
+row dot_row(const inputs& in) {
+    const auto& x = in.x;
+    const auto par = std::execution::par;
+    return {"dot product",
+            x.size(),
+            {{"std", [&] { return std::transform_reduce(x.begin(), x.end(), x.begin(), 0.0); }},
+             {"pilfer", [&] { return pilfer::transform_reduce(x, x, 0.0); }},
+             {"std par", [&, par] { return std::transform_reduce(par, x.begin(), x.end(), x.begin(), 0.0); }},
+             {"oneTBB",
+              [&] {
+                  return tbb::parallel_reduce(
+                      block(0, x.size()), 0.0,
+                      [&](const block& b, double sum) {
+                          for (std::size_t i = b.begin(); i != b.end(); ++i) {
+                              sum += x[i] * x[i];
+                          }
+                          return sum;
+                      },
+                      std::plus<>{});
+              }},
+             {"OpenMP", [&] {
+                  double sum = 0;
+#pragma omp parallel for reduction(+ : sum)
+                  for (std::size_t i = 0; i < x.size(); ++i) {
+                      sum += x[i] * x[i];
+                  }
+                  return sum;
+              }}}};
+}
+
 row scan_row(inputs& in) {
     const auto& x = in.x;
     auto& out = in.out;
@@ -391,7 +421,7 @@ int main(int argc, char** argv) {
 
     std::printf("{\"workers\": %u, \"elements\": %zu, \"rows\": [", workers, n);
     bool first_row = true;
-    for (row r : {transform_row(in), reduce_row(in), scan_row(in), filter_row(in), find_row(in),
+    for (row r : {transform_row(in), reduce_row(in), dot_row(in), scan_row(in), filter_row(in), find_row(in),
                   histogram_row(in), sort_row(in), sort_words_row(in)}) {
         if (argc >= 5 && r.name != argv[4]) {
             continue;

@@ -175,37 +175,81 @@ T tree_sum(std::span<const T> v) {
     const std::size_t left = std::bit_floor(v.size() - 1);
     return tree_sum(v.first(left)) + tree_sum(v.subspan(left));
 }
-/// The order that docs/guides/algorithms.md names for numbers in memory.
+/// The order that docs/guides/algorithms.md names for sums of numbers.
 template <class T>
-T sum_in_memory(std::span<const T> v) {
-    if (v.size() == 512) {
-        std::vector<T> places(v.begin(), v.begin() + 128 / sizeof(T));
-        for (std::size_t i = places.size(); i < v.size(); ++i) {
-            places[i % places.size()] += v[i];
+T sum_by_rows(std::span<const T> v) {
+    constexpr std::size_t row = 128 / sizeof(T);
+    if (std::has_single_bit(v.size()) && v.size() >= 2 * row && v.size() <= 512) {
+        std::vector<T> places(v.begin(), v.begin() + row);
+        for (std::size_t i = row; i < v.size(); ++i) {
+            places[i % row] += v[i];
         }
         return tree_sum<T>(places);
     }
-    if (v.size() < 512) {
+    if (v.size() < 2 * row) {
         return tree_sum(v);
     }
     const std::size_t left = std::bit_floor(v.size() - 1);
-    return sum_in_memory(v.first(left)) + sum_in_memory(v.subspan(left));
+    return sum_by_rows(v.first(left)) + sum_by_rows(v.subspan(left));
 }
 
-TEST_P(algorithm_reduce, blocks_of_numbers_are_not_divided) {
+TEST_P(algorithm_reduce, sums_of_numbers_have_the_documented_order) {
     pilfer::pool pool(with_workers());
-    for (const std::size_t n : {500U, 512U, 513U, 1000U, 4097U, 100'000U, 300'000U}) {
+    for (const std::size_t n : {15U, 32U, 63U, 64U, 500U, 512U, 513U, 1000U, 4097U, 100'000U, 300'000U}) {
         const std::vector<double> v = fractions(n);
         const std::vector<float> f(v.begin(), v.end());
         const std::deque<float> chunks(f.begin(), f.end());
         const std::list<float> nodes(f.begin(), f.end());
         for (int i = 0; i < 5; ++i) {
-            EXPECT_EQ(pool.run([&] { return pilfer::reduce(v, 0.0); }), sum_in_memory<double>(v)) << n;
-            EXPECT_EQ(pool.run([&] { return pilfer::reduce(f, 0.0F); }), sum_in_memory<float>(f)) << n;
-            EXPECT_EQ(pool.run([&] { return pilfer::reduce(chunks, 0.0F); }), sum_in_memory<float>(f)) << n;
-            EXPECT_EQ(pool.run([&] { return pilfer::reduce(nodes, 0.0F); }), sum_in_memory<float>(f)) << n;
+            EXPECT_EQ(pool.run([&] { return pilfer::reduce(v, 0.0); }), sum_by_rows<double>(v)) << n;
+            EXPECT_EQ(pool.run([&] { return pilfer::reduce(f, 0.0F); }), sum_by_rows<float>(f)) << n;
+            EXPECT_EQ(pool.run([&] { return pilfer::reduce(chunks, 0.0F); }), sum_by_rows<float>(f)) << n;
+            EXPECT_EQ(pool.run([&] { return pilfer::reduce(nodes, 0.0F); }), sum_by_rows<float>(f)) << n;
         }
     }
+}
+
+TEST_P(algorithm_reduce, sums_of_mapped_numbers_have_the_documented_order) {
+    pilfer::pool pool(with_workers());
+    for (const std::size_t n : {1U, 15U, 32U, 150U, 512U, 1000U, 4097U, 100'000U}) {
+        const std::vector<double> v = fractions(n);
+        const std::vector<double> threes(n, 3.0);
+        std::vector<double> mapped(n);
+        std::vector<float> narrow(n);
+        for (std::size_t i = 0; i < n; ++i) {
+            mapped[i] = v[i] * 3.0;
+            narrow[i] = static_cast<float>(mapped[i]);
+        }
+        const double want = sum_by_rows<double>(mapped);
+        const float want_narrow = sum_by_rows<float>(narrow);
+        for (const bool slow : {false, true}) {
+            if (slow && n > 200) {
+                continue;
+            }
+            const auto map = lingering{[](double x) { return x * 3.0; }, slow};
+            const auto times = lingering{std::multiplies<>{}, slow};
+            for (int i = 0; i < 5; ++i) {
+                pool.run([&] {
+                    EXPECT_EQ(pilfer::transform_reduce(v, 0.0, std::plus<>{}, map), want) << n;
+                    EXPECT_EQ(pilfer::transform_reduce(v, threes, 0.0, std::plus<>{}, times), want) << n;
+                    EXPECT_EQ(pilfer::transform_reduce(v, 0.0F, std::plus<>{}, map), want_narrow) << n;
+                });
+            }
+        }
+    }
+}
+
+/// Each call waits for all others: no call of a block is kept back by another one.
+TEST_P(algorithm_reduce, long_maps_of_a_block_run_at_once) {
+    pilfer::pool pool(with_workers());
+    pool.run([&] {
+        pilfer::latch all(100);
+        const auto after_all = [&](int i) {
+            all.arrive_and_wait();
+            return static_cast<double>(i);
+        };
+        EXPECT_EQ(pilfer::reduce(0, 100, 0.0, after_all, std::plus<>{}), 4950.0);
+    });
 }
 
 /// The bits of sums and scans, computed with every number of workers and under steals, are those of one

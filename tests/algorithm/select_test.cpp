@@ -149,6 +149,30 @@ TEST_P(algorithm_select, partition_keeps_all_elements) {
     });
 }
 
+/// A number that knows if it was swapped with itself.
+struct swapped_number {
+    int value;
+    bool with_itself = false;
+    friend void swap(swapped_number& a, swapped_number& b) noexcept {
+        a.with_itself = a.with_itself || &a == &b;
+        std::swap(a.value, b.value);
+    }
+};
+
+TEST_P(algorithm_select, partition_swaps_no_element_with_itself) {
+    pilfer::pool pool(with_workers());
+    over_inputs(39, [&](const input& in) {
+        std::vector<swapped_number> v;
+        for (const int value : in.values) {
+            v.push_back({value});
+        }
+        const auto is_small = lingering{[](const swapped_number& x) { return x.value % 3 != 0; }, in.slow};
+        pool.run([&] { pilfer::partition(v, is_small, {}, in.grain); });
+        EXPECT_TRUE(std::ranges::is_partitioned(v, is_small));
+        EXPECT_TRUE(std::ranges::none_of(v, &swapped_number::with_itself));
+    });
+}
+
 TEST_P(algorithm_group, histogram) {
     pilfer::pool pool(with_workers());
     over_inputs(35, [&](const input& in) {

@@ -20,8 +20,8 @@ inline namespace v0 {
 ///
 /// The elements are grouped as a binary tree. It depends on their number, on the types and on the grain, but
 /// not on workers or thieves: floating-point results have the same bits on every run and any number of
-/// workers. Sums and products of numbers in memory, without a map, take several numbers at once in blocks of
-/// 512.
+/// workers. Sums and products of double and float, and of other numbers in memory, take several numbers at
+/// once in blocks of up to 512.
 ///
 /// T needs to be movable and constructible from what `map` returns. Exceptions as for for_each. Cost on one
 /// worker: one combine per element and a clock reading per piece of about 4 us.

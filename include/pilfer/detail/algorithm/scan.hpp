@@ -68,8 +68,12 @@ private:
             const std::uint64_t stop = first + piece.next(left);
             detail::as_part(m_report, [&] {
                 auto blocks = [&](std::uint64_t from, std::uint64_t to) {
-                    for (; from != to; ++from) {
-                        this->results<true>(from, prefix);
+                    if constexpr (sum_is_last) {
+                        this->results<true>(from, to, prefix);
+                    } else {
+                        for (; from != to; ++from) {
+                            this->results<true>(from, from + 1, prefix);
+                        }
                     }
                 };
                 detail::call_piece(blocks, first, stop);
@@ -121,7 +125,7 @@ private:
         });
         auto write_blocks = [&](std::uint64_t from, std::uint64_t to) {
             for (; from != to; ++from) {
-                this->results<false>(from, *sums[from - middle]);
+                this->results<false>(from, from + 1, *sums[from - middle]);
             }
         };
         detail::run_pieces(middle, last, write_blocks, m_report, piece.of_lower());
@@ -133,14 +137,15 @@ private:
         return detail::serial_fold<T>(detail::at(m_in, m_blocks.begin(block)),
                                       detail::at(m_in, m_blocks.begin(block + 1)), map, combine);
     }
-    /// Writes the results of a block. With `Next`, `prefix` becomes that of the next block.
+    /// Writes the results of a block, or of several ones if sum_is_last. With `Next`, `prefix` becomes that
+    /// of the next block.
     template <bool Next>
-    void results(std::uint64_t block, T& prefix) {
+    void results(std::uint64_t block, std::uint64_t last, T& prefix) {
         kept_close<Map, std::iter_reference_t<I>> map = m_map;
         kept_close<Combine, T, T> combine = m_combine;
         const std::uint64_t begin = m_blocks.begin(block);
         I from = detail::at(m_in, begin);
-        const I stop = detail::at(m_in, m_blocks.begin(block + 1));
+        const I stop = detail::at(m_in, m_blocks.begin(last));
         O to = detail::at(m_out, begin);
         if constexpr (!Next || sum_is_last) {
             T run = std::move(prefix);

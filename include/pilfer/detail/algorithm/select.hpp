@@ -8,6 +8,7 @@
 #include <memory>
 #include <new>
 #include <optional>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -287,10 +288,37 @@ struct part_kept {
     std::uint64_t end;
 };
 
-/// Moves what stays to the front, in order. stays(element, end, any) decides about an element: `end` is the
-/// iterator after the elements that stay so far in its part, if there are `any`. Each part is moved to its
-/// own front. If two parts meet, the upper one's elements move down. If stays.at_seam(it, end) is false, the
-/// upper one's first element goes.
+/// Moves what stays of the elements [b, e) down to the end of their part.
+template <class I, class Stays>
+void compact_piece(I first, part_kept& part, std::uint64_t b, std::uint64_t e, Stays& stays) {
+    I from = detail::at(first, b);
+    const I stop = detail::at(first, e);
+    if (Stays::first_stays && b == part.begin) {
+        ++from;
+    }
+    I to = detail::at(first, part.end);
+    if (part.end == b) { // all have stayed, and the next ones stay where they are until one goes
+        while (from != stop && stays(from, from)) {
+            ++from;
+        }
+        to = from;
+        if (from != stop) {
+            ++from;
+        }
+    }
+    for (; from != stop; ++from) {
+        if (stays(from, to)) {
+            *to = std::ranges::iter_move(from);
+            ++to;
+        }
+    }
+    part.end = static_cast<std::uint64_t>(to - first);
+}
+
+/// Moves what stays to the front, in order. stays(element, end) decides about an element: `end` is the
+/// iterator after the elements that stay so far in its part. If Stays::first_stays, the first one of a part
+/// is not asked about. Each part is moved to its own front. If two parts meet, the upper one's elements move
+/// down. If stays.at_seam(it, end) is false, the upper one's first element goes.
 template <class I, class Stays>
 [[nodiscard]] std::ranges::subrange<I> compact(I first, std::uint64_t n, grain g, Stays stays) {
     const part_kept all = detail::over_fold(
@@ -299,18 +327,7 @@ template <class I, class Stays>
             return part_kept{begin, begin};
         },
         [&](part_kept& part, std::uint64_t b, std::uint64_t e) {
-            std::uint64_t end = part.end;
-            I to = detail::at(first, end);
-            for (I from = detail::at(first, b); b != e; ++b, (void)++from) {
-                if (stays(from, to, end != part.begin)) {
-                    if (end != b) {
-                        *to = std::ranges::iter_move(from);
-                    }
-                    ++to;
-                    ++end;
-                }
-            }
-            part.end = end;
+            detail::compact_piece(first, part, b, e, stays);
         },
         [&](part_kept& part, std::uint64_t middle, part_kept other) {
             std::uint64_t from = middle;
@@ -331,10 +348,11 @@ template <class I, class Stays>
 
 template <class Pred, class Proj>
 struct stays_unless {
+    static constexpr bool first_stays = false;
     Pred& pred;
     Proj& proj;
     template <class I>
-    [[nodiscard]] bool operator()(const I& element, const I&, bool) const {
+    [[nodiscard]] bool operator()(const I& element, const I&) const {
         return !std::invoke(pred, std::invoke(proj, *element));
     }
     template <class I>
@@ -344,15 +362,16 @@ struct stays_unless {
 };
 template <class Same, class Proj>
 struct stays_if_new {
+    static constexpr bool first_stays = true;
     Same& same;
     Proj& proj;
     template <class I>
-    [[nodiscard]] bool operator()(const I& element, I end, bool any) const {
-        return !any || this->at_seam(element, end);
+    [[nodiscard]] bool operator()(const I& element, I end) const {
+        return !std::invoke(same, std::invoke(proj, *--end), std::invoke(proj, *element));
     }
     template <class I>
     [[nodiscard]] bool at_seam(const I& element, I end) const {
-        return !std::invoke(same, std::invoke(proj, *--end), std::invoke(proj, *element));
+        return (*this)(element, end);
     }
 };
 
@@ -365,35 +384,102 @@ std::ranges::subrange<I> made_unique(I first, S last, Same& same, Proj& proj, gr
     return detail::compact(first, detail::length(first, last), g, stays_if_new<Same, Proj>{same, proj});
 }
 
-/// Swaps elements with pred(proj(element)) to the front. The state of a part is where its others begin. If
-/// two parts meet, the others of the lower one change places with what the upper one has at its front.
+/// Swaps elements with pred(proj(element)) to the front of their part, from both ends of what is left of it.
+/// If two parts meet, the others of the lower one change places with what the upper one has at its front.
+template <class I, class Pred, class Proj>
+class partition_of {
+public:
+    partition_of(I first, Pred& pred, Proj& proj, grain g, common_report report)
+        : m_first(first), m_pred(pred), m_proj(proj), m_grain(g.size == 0 ? 1 : g.size), m_report(report) {}
+
+    /// Partitions [first, last) and returns where its others begin.
+    [[nodiscard]] std::uint64_t run(std::uint64_t first, std::uint64_t last, piece_size piece) {
+        piece.start();
+        while (first != last) {
+            const std::uint64_t left = blocks_of(last - first, m_grain).count();
+            if (left > 1 &&
+                (race::splits_all || piece.splits_unasked() || detail::split_wanted(this_worker(), piece))) {
+                return this->run_halves(first, first + (left - detail::given_away(left)) * m_grain, last,
+                                        piece);
+            }
+            const std::uint64_t size = piece.next(left) * m_grain;
+            detail::as_part(m_report, [&] {
+                auto part = [&](std::uint64_t b, std::uint64_t e) {
+                    std::tie(first, last) = this->swap_some(b, e, size - size / 2);
+                };
+                detail::call_piece(part, first, last);
+            });
+            piece.done();
+        }
+        return first;
+    }
+
+private:
+    [[nodiscard]] std::uint64_t run_halves(std::uint64_t first, std::uint64_t middle, std::uint64_t last,
+                                           const piece_size& piece) {
+        auto lower = [&] { return this->run(first, middle, piece.of_lower()); };
+        auto upper = [&] { return this->run(middle, last, piece.of_upper()); };
+        const auto [low, high] = detail::join_two(this_worker(), lower, upper, m_report);
+        const std::uint64_t below = middle - low;
+        const std::uint64_t above = high - middle;
+        const std::uint64_t swaps = below < above ? below : above;
+        detail::as_part(m_report, [&, at = low, end = high] {
+            std::ranges::swap_ranges(detail::at(m_first, at), detail::at(m_first, at + swaps),
+                                     detail::at(m_first, end - swaps), detail::at(m_first, end));
+        });
+        return low + above;
+    }
+    /// Decides about elements at both ends of [first, last), at most `most` at each. Returns what is left.
+    [[nodiscard]] std::pair<std::uint64_t, std::uint64_t> swap_some(std::uint64_t first, std::uint64_t last,
+                                                                    std::uint64_t most) {
+        close_call<Proj, std::iter_reference_t<I>> project = m_proj;
+        close_call<Pred, std::indirect_result_t<Proj&, I>> call = m_pred;
+        const auto holds = [&](const I& at) {
+            return static_cast<bool>(std::invoke(call, std::invoke(project, *at)));
+        };
+        const std::uint64_t half = (last - first) / 2;
+        I low = detail::at(m_first, first);
+        I high = detail::at(m_first, last);
+        const I low_stop = detail::at(low, std::min(most, last - first - half));
+        const I high_stop = detail::at(m_first, last - std::min(most, half));
+        for (;;) {
+            while (low != low_stop && holds(low)) {
+                ++low;
+            }
+            if (low == low_stop) {
+                break;
+            }
+            while (high != high_stop && !holds(std::prev(high))) {
+                --high;
+            }
+            if (high-- == high_stop) { // an element that has not been looked at comes to `low`
+                if (low != high) {
+                    std::ranges::iter_swap(low, high);
+                }
+                break;
+            }
+            std::ranges::iter_swap(low, high);
+            ++low;
+        }
+        return {static_cast<std::uint64_t>(low - m_first), static_cast<std::uint64_t>(high - m_first)};
+    }
+
+    I m_first;
+    Pred& m_pred;
+    Proj& m_proj;
+    std::uint64_t m_grain;
+    common_report m_report;
+};
+
 template <class I, class S, class Pred, class Proj>
 std::ranges::subrange<I> partitioned(I first, S last, Pred& pred, Proj& proj, grain g) {
     const std::uint64_t n = detail::length(first, last);
-    const std::uint64_t others = detail::over_fold(
-        n, g, [](std::uint64_t begin) { return begin; },
-        [&](std::uint64_t& pivot, std::uint64_t b, std::uint64_t e) {
-            std::uint64_t front = pivot;
-            I to = detail::at(first, front);
-            for (I from = detail::at(first, b); b != e; ++b, (void)++from) {
-                if (std::invoke(pred, std::invoke(proj, *from))) {
-                    if (front != b) {
-                        std::ranges::iter_swap(from, to);
-                    }
-                    ++to;
-                    ++front;
-                }
-            }
-            pivot = front;
-        },
-        [&](std::uint64_t& pivot, std::uint64_t middle, std::uint64_t other) {
-            const std::uint64_t below = middle - pivot;
-            const std::uint64_t above = other - middle;
-            const std::uint64_t swaps = below < above ? below : above;
-            std::ranges::swap_ranges(detail::at(first, pivot), detail::at(first, pivot + swaps),
-                                     detail::at(first, other - swaps), detail::at(first, other));
-            pivot += above;
+    std::uint64_t others = 0;
+    if (n != 0) {
+        detail::in_loop([&](common_report report) {
+            others = partition_of<I, Pred, Proj>(first, pred, proj, g, report).run(0, n, {});
         });
+    }
     return {detail::at(first, others), detail::at(first, n)};
 }
 

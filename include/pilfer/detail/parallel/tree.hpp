@@ -3,7 +3,8 @@
 // The elements are the leaves of a binary tree: a node of n leaves has the largest power of two below n on
 // its left side. Which subtrees are evaluated by one call, and which by a join, is decided by time and by
 // thieves. Neither changes the tree, so that every schedule combines the same pairs. Sums and products of
-// numbers in memory have blocks that combine in another order and are never divided (register_rows).
+// numbers have blocks that combine in another order (register_rows). If the functions for a block are too
+// long for one call, they are called in parallel, and then their results are combined (divided_block).
 #pragma once
 
 #include <atomic>
@@ -83,17 +84,22 @@ template <class Combine, class T>
 inline constexpr bool multiplies = std::same_as<const Combine, const std::multiplies<>> ||
                                    std::same_as<const Combine, const std::multiplies<T>>;
 
-/// True for sums and products of numbers in memory: each is there, and no function computes it.
-template <class T, class I, class Map, class Combine>
-inline constexpr bool by_registers = [] {
+/// True for numbers in memory: each is there, and no function computes it.
+template <class T, class I, class Map>
+inline constexpr bool in_memory = [] {
     using element_type = decltype(detail::element(std::declval<I&>()));
-    return std::is_arithmetic_v<T> && !std::same_as<T, bool> && sizeof(T) <= sizeof(std::uint64_t) &&
-           (std::same_as<element_type, T&> ||
-            std::same_as<element_type, const T&>)&&std::same_as<const Map, const std::identity> &&
-           (adds<Combine, T> || multiplies<Combine, T>);
+    return (std::same_as<element_type, T&> ||
+            std::same_as<element_type, const T&>)&&std::same_as<const Map, const std::identity>;
 }();
 
-/// The leaves of a subtree that is evaluated in registers, and never divided.
+/// True for sums and products of numbers. A map to integers is left out: one register at a time is as fast,
+/// and no order of integers can be told from another one.
+template <class T, class I, class Map, class Combine>
+inline constexpr bool by_registers =
+    std::is_arithmetic_v<T> && !std::same_as<T, bool> && sizeof(T) <= sizeof(std::uint64_t) &&
+    (adds<Combine, T> || multiplies<Combine, T>)&&(std::is_floating_point_v<T> || in_memory<T, I, Map>);
+
+/// The most leaves of a subtree that is evaluated in registers.
 inline constexpr std::uint64_t register_leaves = unrolled_leaves * unrolled_leaves * unrolled_leaves;
 
 template <class T>
@@ -103,14 +109,14 @@ struct register_of {
     typedef T type __attribute__((vector_size(bytes))); // NOLINT(modernize-use-using): g++ wants this form
 };
 
-template <class T, class I>
-[[nodiscard]] PILFER_ALWAYS_INLINE typename register_of<T>::type load_register(I first) {
+template <class T, class I, class Map>
+[[nodiscard]] PILFER_ALWAYS_INLINE typename register_of<T>::type load_register(I first, Map& map) {
     T all[register_of<T>::width];
-    if constexpr (std::contiguous_iterator<I>) {
+    if constexpr (std::contiguous_iterator<I> && in_memory<T, I, Map>) {
         std::memcpy(all, std::to_address(first), sizeof(all));
     } else {
         for (T& one : all) {
-            one = detail::element(first);
+            one = T(std::invoke(map, detail::element(first)));
             first = detail::advanced(first, 1);
         }
     }
@@ -128,25 +134,25 @@ PILFER_ALWAYS_INLINE void fetch_early(const void* from, std::uint64_t bytes) {
     }
 }
 
-/// Combines register_leaves numbers in another order than a tree of neighbours, which would have to exchange
-/// the places of registers. They are rows of eight registers. The places of a row are combined with those of
+/// Combines n numbers in another order than a tree of neighbours, which would have to exchange the places of
+/// registers. They are at least two rows of eight registers. The places of a row are combined with those of
 /// the next rows, one after the other, and then with each other as a tree. Memory is read from low to high
 /// addresses, as the processor expects it: a tree of registers took twice as long beyond the caches.
-template <class T, class I, class Combine, std::uint64_t... Column>
-[[nodiscard]] PILFER_ALWAYS_INLINE T register_rows(I first, Combine& combine,
+template <class T, class I, class Map, class Combine, std::uint64_t... Column>
+[[nodiscard]] PILFER_ALWAYS_INLINE T register_rows(I first, std::uint64_t n, Map& map, Combine& combine,
                                                    std::integer_sequence<std::uint64_t, Column...>) {
     constexpr std::uint64_t width = register_of<T>::width;
     constexpr std::uint64_t row_leaves = sizeof...(Column) * width;
     std::conditional_t<adds<Combine, T>, std::plus<>, std::multiplies<>> of_each_place;
     typename register_of<T>::type row[] = {
-        detail::load_register<T>(detail::advanced(first, Column * width))...};
-    for (std::uint64_t i = row_leaves; i != register_leaves; i += row_leaves) {
+        detail::load_register<T>(detail::advanced(first, Column * width), map)...};
+    for (std::uint64_t i = row_leaves; i != n; i += row_leaves) {
         const I next = detail::advanced(first, i);
-        if constexpr (std::contiguous_iterator<I>) {
+        if constexpr (std::contiguous_iterator<I> && in_memory<T, I, Map>) {
             detail::fetch_early(std::to_address(next), sizeof(row));
         }
-        ((row[Column] =
-              of_each_place(row[Column], detail::load_register<T>(detail::advanced(next, Column * width)))),
+        ((row[Column] = of_each_place(row[Column],
+                                      detail::load_register<T>(detail::advanced(next, Column * width), map))),
          ...);
     }
     T places[row_leaves];
@@ -155,14 +161,18 @@ template <class T, class I, class Combine, std::uint64_t... Column>
     return detail::unrolled_tree<row_leaves, T>(&places[0], same, combine);
 }
 
+/// True for full subtrees that register_rows() evaluates.
+template <class T>
+[[nodiscard]] constexpr bool fills_rows(std::uint64_t n) noexcept {
+    constexpr std::uint64_t least = 2 * unrolled_leaves * register_of<T>::width;
+    return n >= least && n <= register_leaves && std::has_single_bit(n);
+}
+
 /// A full subtree of N leaves, a power of eight: eight times the next smaller one.
 template <std::uint64_t N, class T, class I, class Map, class Combine>
 [[nodiscard]] PILFER_ALWAYS_INLINE T full_tree(I first, Map& map, Combine& combine) {
     if constexpr (N == unrolled_leaves) {
         return detail::unrolled_tree<N, T>(first, map, combine);
-    } else if constexpr (N == register_leaves && by_registers<T, I, Map, Combine>) {
-        return detail::register_rows<T>(first, combine,
-                                        std::make_integer_sequence<std::uint64_t, unrolled_leaves>());
     } else {
         T part[unrolled_leaves];
         for (T& value : part) {
@@ -183,7 +193,12 @@ template <class T, class I, class Map, class Combine>
 #endif
         return T(std::invoke(map, detail::element(first)));
     }
-    if constexpr (std::is_arithmetic_v<T>) {
+    if constexpr (by_registers<T, I, Map, Combine>) {
+        if (detail::fills_rows<T>(n)) {
+            return detail::register_rows<T>(first, n, map, combine,
+                                            std::make_integer_sequence<std::uint64_t, unrolled_leaves>());
+        }
+    } else if constexpr (std::is_arithmetic_v<T>) {
         // Levels of eight: a call for many leaves costs little beside them.
         constexpr std::uint64_t many = unrolled_leaves * unrolled_leaves * unrolled_leaves;
         if (n == many) {
@@ -267,6 +282,27 @@ template <class T, class Leaf, class Combine>
 
 #else
 
+template <class T, class Leaf, class Combine>
+[[nodiscard]] T run_tree(std::uint64_t first, std::uint64_t n, Leaf& leaf, Combine& combine,
+                         common_size& size, common_report report);
+
+/// Evaluates a node of at most register_leaves leaves whose maps are too long for one call: maps them in
+/// parallel, and combines their results as if they were numbers in memory, in the order of one call.
+template <class T, class Leaf, class Combine>
+[[nodiscard]] PILFER_NOINLINE T divided_block(std::uint64_t first, std::uint64_t n, Leaf& leaf,
+                                              Combine& combine, common_size& size, common_report report) {
+    struct nothing {};
+    T values[register_leaves];
+    auto map = [&](std::uint64_t from, std::uint64_t count) {
+        leaf.map_to(&values[from - first], from, count);
+        return nothing{};
+    };
+    auto both = [](nothing, nothing) { return nothing{}; };
+    (void)detail::run_tree<nothing>(first, n, map, both, size, report);
+    std::identity same;
+    return detail::serial_tree<T>(&values[0], n, same, combine);
+}
+
 /// Evaluates the node of n > 0 leaves from `first` on. leaf(first, n) evaluates a subtree by one call.
 template <class T, class Leaf, class Combine>
 [[nodiscard]] T run_tree(std::uint64_t first, std::uint64_t n, Leaf& leaf, Combine& combine,
@@ -281,6 +317,11 @@ template <class T, class Leaf, class Combine>
         size.took(cheap_ticks() - before);
         return value;
     }
+    if constexpr (requires(T * values) { leaf.map_to(values, first, n); }) {
+        if (n <= register_leaves) {
+            return detail::divided_block<T>(first, n, leaf, combine, size, report);
+        }
+    }
     const std::uint64_t left = detail::left_leaves(n);
     auto lower = [&]() -> T { return detail::run_tree<T>(first, left, leaf, combine, size, report); };
     auto upper = [&]() -> T {
@@ -294,6 +335,27 @@ template <class T, class Leaf, class Combine>
 }
 
 #endif
+
+/// Evaluates subtrees of a reduction by one call.
+template <class T, class I, class Map, class Combine>
+struct subtree_of {
+    I first;
+    Map& map;
+    Combine& combine;
+
+    T operator()(std::uint64_t from, std::uint64_t count) {
+        kept_close<Map, decltype(detail::element(first))> close_map = map;
+        kept_close<Combine, T, T> close_combine = combine;
+        return detail::serial_tree<T>(detail::advanced(first, from), count, close_map, close_combine);
+    }
+    /// Writes what the map returns for `count` elements.
+    void map_to(T* out, std::uint64_t from, std::uint64_t count) requires by_registers<T, I, Map, Combine> {
+        kept_close<Map, decltype(detail::element(first))> close_map = map;
+        for (const std::uint64_t end = from + count; from != end; ++from) {
+            *out++ = T(std::invoke(close_map, detail::element(detail::advanced(first, from))));
+        }
+    }
+};
 
 /// The number of elements that a leaf of the tree folds from left to right if no grain is given. A T that
 /// owns memory may be a string or a vector that grows; folding appends to it, and a tree of single elements
@@ -311,17 +373,14 @@ template <class T, class I, class Map, class Combine>
 [[nodiscard]] T reduce_tree(I first, std::uint64_t n, Map& map, Combine& combine, grain g,
                             common_report report) {
     const std::uint64_t folded = detail::leaf_size<T>(n, g);
-    common_size size(by_registers<T, I, Map, Combine> && folded <= 1 ? 8 * register_leaves : 1);
+    constexpr bool is_short = in_memory<T, I, Map> && by_registers<T, I, Map, Combine>;
+    common_size size(is_short && folded <= 1 ? 8 * register_leaves : 1);
     if (folded <= 1) {
 #if defined(PILFER_RACE)
         const race::library_if<race::moves_alone<T> && (std::integral<I> || std::contiguous_iterator<I>)>
             here(2);
 #endif
-        auto leaf = [&](std::uint64_t from, std::uint64_t count) -> T {
-            kept_close<Map, decltype(detail::element(first))> close_map = map;
-            kept_close<Combine, T, T> close_combine = combine;
-            return detail::serial_tree<T>(detail::advanced(first, from), count, close_map, close_combine);
-        };
+        subtree_of<T, I, Map, Combine> leaf{first, map, combine};
         return detail::run_tree<T>(0, n, leaf, combine, size, report);
     }
     const blocks_of blocks(n, folded);
@@ -332,9 +391,7 @@ template <class T, class I, class Map, class Combine>
                                       detail::advanced(first, blocks.begin(number + 1)), close_map,
                                       close_combine);
     };
-    auto leaf = [&](std::uint64_t from, std::uint64_t count) -> T {
-        return detail::serial_tree<T>(from, count, block, combine);
-    };
+    subtree_of<T, std::uint64_t, decltype(block), Combine> leaf{0, block, combine};
     return detail::run_tree<T>(0, blocks.count(), leaf, combine, size, report);
 }
 

@@ -180,23 +180,10 @@ void merge_to(From a, std::size_t na, From b, std::size_t nb, To out, Less less,
     }
 }
 
-/// Merges by copying, for pilfer::merge.
+/// Merges by copying on this task. A function of its own, so that the iterators stay in registers: those that
+/// a join's closures refer to are written to memory at every step.
 template <class A, class B, class Out, class Less>
-void merge_copy(A a, std::size_t na, B b, std::size_t nb, Out out, Less less, common_report report) {
-    const std::size_t n = na + nb;
-    if (n > grain) {
-        const std::size_t k = n / 2;
-        const std::size_t i = sorting::co_rank(k, a, na, b, nb, less);
-        auto low = [&] { sorting::merge_copy(a, i, b, k - i, out, less, report); };
-        auto high = [&] {
-            sorting::merge_copy(sorting::at(a, i), na - i, sorting::at(b, k - i), nb - (k - i),
-                                sorting::at(out, k), less, report);
-        };
-        (void)detail::join_two(detail::this_worker(), low, high, report);
-        return;
-    }
-    const A a_end = sorting::at(a, na);
-    const B b_end = sorting::at(b, nb);
+PILFER_NOINLINE void merge_copy_here(A a, A a_end, B b, B b_end, Out out, Less less) {
     while (a != a_end && b != b_end) {
         if (less(*b, *a)) {
             *out = *b;
@@ -207,12 +194,26 @@ void merge_copy(A a, std::size_t na, B b, std::size_t nb, Out out, Less less, co
         }
         ++out;
     }
-    for (; a != a_end; ++a, (void)++out) {
-        *out = *a;
+    out = std::ranges::copy(a, a_end, out).out;
+    std::ranges::copy(b, b_end, out);
+}
+
+/// Merges by copying, for pilfer::merge.
+template <class A, class B, class Out, class Less>
+void merge_copy(A a, std::size_t na, B b, std::size_t nb, Out out, Less less, common_report report) {
+    const std::size_t n = na + nb;
+    if (n <= grain) {
+        sorting::merge_copy_here(a, sorting::at(a, na), b, sorting::at(b, nb), out, less);
+        return;
     }
-    for (; b != b_end; ++b, (void)++out) {
-        *out = *b;
-    }
+    const std::size_t k = n / 2;
+    const std::size_t i = sorting::co_rank(k, a, na, b, nb, less);
+    auto low = [&] { sorting::merge_copy(a, i, b, k - i, out, less, report); };
+    auto high = [&] {
+        sorting::merge_copy(sorting::at(a, i), na - i, sorting::at(b, k - i), nb - (k - i),
+                            sorting::at(out, k), less, report);
+    };
+    (void)detail::join_two(detail::this_worker(), low, high, report);
 }
 
 } // namespace sorting
