@@ -32,9 +32,13 @@ namespace {
                : otherwise;
 }
 
-/// Ranks that the launcher has started on this machine: Open MPI's, or that of MPICH.
-[[nodiscard]] unsigned ranks_of_this_machine() noexcept {
-    return number_in_environment("OMPI_COMM_WORLD_LOCAL_SIZE", number_in_environment("MPI_LOCALNRANKS", 1));
+/// The ranks that run on the machine of this one.
+[[nodiscard]] unsigned ranks_of_this_machine(const process_group& group) {
+    unsigned count = 0;
+    for (unsigned r = 0; r < group.size(); ++r) {
+        count += group.host(r) == group.host(group.rank()) ? 1 : 0;
+    }
+    return count;
 }
 
 /// Counts a list as in 0-3,8-11; 0 if there is none.
@@ -72,9 +76,10 @@ namespace {
     return 0;
 }
 
-[[nodiscard]] options with_defaults(options o) {
+/// `group`: null without MPI.
+[[nodiscard]] options with_defaults(options o, const process_group* group) {
     // Ranks of one machine share its CPUs, unless the launcher has given each its own.
-    const unsigned ranks_here = ranks_of_this_machine();
+    const unsigned ranks_here = group != nullptr ? ranks_of_this_machine(*group) : 1;
     const unsigned allowed = allowed_cpus();
     if (o.workers == 0 && std::getenv("PILFER_WORKERS") == nullptr && ranks_here > 1 &&
         allowed >= online_cpus()) {
@@ -138,10 +143,23 @@ namespace {
     return a;
 }
 
+/// srun starts programs that know nothing of each other, unless it is told to launch ranks.
+void warn_if_alone() noexcept {
+    const unsigned tasks = number_in_environment("SLURM_STEP_NUM_TASKS", 1);
+    if (tasks > 1 && number_in_environment("SLURM_PROCID", 0) == 0 && !is_launched() &&
+        queue_in_environment() == nullptr) {
+        std::fprintf(stderr,
+                     "pilfer::cluster: srun has started %u programs, and each does all the work. It launches "
+                     "ranks if it is told: srun --mpi=pmix\n",
+                     tasks);
+    }
+}
+
 [[nodiscard]] std::unique_ptr<process_group> group_of(int argc, char** argv) {
     if (session_made.exchange(true, rlx)) {
         throw usage_error("pilfer::cluster: a process makes one session");
     }
+    warn_if_alone();
     return is_launched() && queue_in_environment() == nullptr ? make_group(argc, argv) : nullptr;
 }
 
@@ -180,7 +198,7 @@ class session_core {
 public:
     session_core(int argc, char** argv, const options& o)
         : m_group(group_of(argc, argv)), m_together(*this), m_elastic(elastic_of(argc, argv, m_patience)),
-          m_pool(m_group != nullptr || m_elastic != nullptr ? with_defaults(o) : o), m_stats(size()) {
+          m_pool(m_group != nullptr || m_elastic != nullptr ? with_defaults(o, m_group.get()) : o), m_stats(size()) {
         this_rank.store(static_cast<int>(rank()), rlx);
         (void)cluster_tasks(); // numbers them
         if (m_group != nullptr) {
@@ -287,12 +305,13 @@ private:
 
     void warn_if_bound() const {
         const unsigned cpus = online_cpus();
-        if (allowed_cpus() == 1 && ranks_of_this_machine() < cpus) {
+        if (allowed_cpus() == 1 && ranks_of_this_machine(*m_group) < cpus) {
             std::fprintf(stderr,
-                         "pilfer::cluster: rank %u on %s may use one CPU of %u. Open MPI binds a rank to one "
-                         "core unless "
-                         "it is told: mpirun --bind-to none\n",
-                         rank(), m_group->host(rank()).c_str(), cpus);
+                         "pilfer::cluster: rank %u on %s may use one CPU of %u. %s\n", rank(),
+                         m_group->host(rank()).c_str(), cpus,
+                         std::getenv("SLURM_JOB_ID") != nullptr
+                             ? "Slurm gives a task one unless it is told: --cpus-per-task"
+                             : "Open MPI binds a rank to one core unless it is told: mpirun --bind-to none");
         }
     }
 

@@ -35,8 +35,8 @@ struct deadly {
     int depth;
     int signal;
     long operator()() const {
-        if (std::getenv("OMPI_COMM_WORLD_RANK") != nullptr &&
-            std::strcmp(std::getenv("OMPI_COMM_WORLD_RANK"), "1") == 0) {
+        if (std::getenv("PMIX_RANK") != nullptr &&
+            std::strcmp(std::getenv("PMIX_RANK"), "1") == 0) {
             kill(getpid(), signal);
         }
         if (depth == 0) {
@@ -55,7 +55,7 @@ struct endless {
     long operator()() const {
         if (depth == 0) {
             [[maybe_unused]] static const bool began = [] {
-                const char* rank = std::getenv("OMPI_COMM_WORLD_RANK");
+                const char* rank = std::getenv("PMIX_RANK");
                 std::ofstream(std::string(std::getenv("TEST_FOLDER")) + "/began." + rank) << 'x';
                 return true;
             }();
@@ -320,7 +320,7 @@ void misuse(cluster::session& s) {
 
 int main(int argc, char** argv) {
     const std::string mode = argc > 1 ? argv[1] : "exact";
-    const char* number = std::getenv("OMPI_COMM_WORLD_RANK");
+    const char* number = std::getenv("PMIX_RANK");
     const bool bad_pool = mode == "one_has_no_pool" && number != nullptr && std::strcmp(number, "1") == 0;
     try {
         // T3 is 1,572 nodes deep. No machine has memory for the bad stack.
