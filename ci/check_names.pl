@@ -16,7 +16,7 @@ my $root = shift // '.';
 chdir $root or die "$root: $!\n";
 
 # instrument: entry points of a sanitizer for one system, race: its threads, race_history: its memory; cluster: the file of a journal;
-# jobqueue: sockets of a job queue.
+# jobqueue: sockets of a job queue, and of ranks.
 my %system_rooms = (platform => 1, context => 1, base => 1, race => 1, race_history => 1, instrument => 1, cluster => 1, jobqueue => 1);
 
 my $system_header = qr{^(?:sys|linux|asm|netinet|arpa)/|^(?:unistd|pthread|sched|signal|fcntl|poll|dlfcn|dirent

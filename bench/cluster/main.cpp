@@ -92,7 +92,8 @@ PILFER_CLUSTER_TASK(busy);
 struct theft {
     double seconds;
     long operator()() const {
-        auto [offered, begun] = cluster::join(busy{seconds}, stamp{});
+        const long offered = stamp{}(); // before the join: this worker may lose its CPU in it
+        const long begun = std::get<1>(cluster::join(busy{seconds}, stamp{}));
         return begun - offered; // nanoseconds
     }
 };

@@ -8,7 +8,7 @@ namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
-void branch_bag::put(shared_branch& b) noexcept {
+void branch_bag::add(shared_branch& b) noexcept {
     const worker* w = this_worker();
     const std::size_t last = m_shelves.size() - 1; // of the communicating thread
     bag_shelf& s = m_shelves[w != nullptr ? w->index % last : last];
@@ -20,6 +20,12 @@ void branch_bag::put(shared_branch& b) noexcept {
     (s.newest != nullptr ? s.newest->m_newer : s.oldest) = &b;
     s.newest = &b;
     s.size.store(s.size.load(rlx) + 1, rlx);
+}
+
+void branch_bag::tell_of_branch() noexcept {
+    if (m_is_awaited.exchange(false, rlx)) {
+        m_watcher->branch_is_there();
+    }
 }
 
 void branch_bag::unlink(bag_shelf& s, shared_branch& b) noexcept {

@@ -37,8 +37,9 @@ public:
     scope* running = nullptr; // under m_lock
 };
 
-rank_work::rank_work(pool& p, std::uint32_t rank, doorbell* waker)
-    : m_pool(p), m_rank(rank), m_bag(p.workers()), m_here(cluster_bag, &m_bag) {
+rank_work::rank_work(pool& p, std::uint32_t rank, doorbell* waker, bool may_give_up)
+    : m_pool(p), m_rank(rank), m_may_give_up(may_give_up), m_bag(p.workers(), this),
+      m_here(cluster_bag, &m_bag) {
     m_bell->waker = waker;
     for (const bound_word* b : cluster_bounds()) {
         m_known_bounds.push_back(b->bits());
@@ -79,8 +80,7 @@ parcel_result rank_work::end_of_stopped() const {
 
 template <class F>
 parcel_result rank_work::cancellable_result_of(F&& f) noexcept {
-    if (m_bell->waker ==
-        nullptr) { // ranks never give up, and a scope may have to wait for a worker at its end
+    if (!m_may_give_up) { // a scope may have to wait for a worker at its end
         return result_of(f);
     }
     parcel_result r = end_of_stopped(); // a child of a cancelled scope never starts

@@ -25,10 +25,11 @@ namespace detail {
 /// The types of tasks by number.
 [[nodiscard]] const std::vector<cluster_task*>& cluster_tasks();
 
-class rank_work final : public local_work {
+class rank_work final : public local_work, private branch_watcher {
 public:
     /// `waker`, if there is one, sleeps in place of this: see sleep(). It lives longer than the pool.
-    rank_work(pool& p, std::uint32_t rank, doorbell* waker = nullptr);
+    /// `may_give_up`: give_up() may be called.
+    rank_work(pool& p, std::uint32_t rank, doorbell* waker = nullptr, bool may_give_up = false);
     /// All tasks must have ended: see is_quiet().
     ~rank_work() override;
 
@@ -64,6 +65,8 @@ public:
     /// No result comes any longer: cancels all tasks, and ends branches that were shipped with this error.
     void give_up(const std::string& why);
 
+    /// True: the next branch that is put into the bag is an event. Called before each look for branches.
+    void await_branch(bool is_awaited) noexcept { m_bag.await_branch(is_awaited); }
     /// The number of events so far, for sleep(). Writes of a task before such an event are seen after it.
     [[nodiscard]] std::uint32_t events() const noexcept { return m_bell->events.load(acq); }
     /// Blocks the thread for about `ns`, or until an event after `seen`.
@@ -91,7 +94,7 @@ private:
     /// Under the lock: the parcel has ended here.
     void end_guest(const name& parcel, parcel_result&& r);
     [[nodiscard]] parcel_result end_of_stopped() const;
-    /// result_of(f), unless give_up() has been called or is called meanwhile; it needs a waker.
+    /// result_of(f), unless give_up() has been called or is called meanwhile.
     template <class F>
     [[nodiscard]] parcel_result cancellable_result_of(F&& f) noexcept;
     void ends_task() noexcept { m_tasks.fetch_sub(1, rel); } // the last access of a task: is_quiet()
@@ -99,9 +102,11 @@ private:
     template <class F>
     [[nodiscard]] parcel_result result_of(F&& f) const noexcept;
     void ring() noexcept { m_bell->ring(); }
+    void branch_is_there() noexcept override { ring(); }
 
     pool& m_pool;
     std::uint32_t m_rank;
+    bool m_may_give_up;
     branch_bag m_bag;
     set_while<branch_bag> m_here;
 

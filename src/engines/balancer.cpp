@@ -167,6 +167,9 @@ bool balancer::give(unsigned to, bool answer) {
     }
     m_mine.stats.tasks_out += m.parcels.size();
     send(to, m);
+    if (!answer) {
+        m_transport.wake(to); // it is silent, and may have slept for long
+    }
     return true;
 }
 

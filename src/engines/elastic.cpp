@@ -448,7 +448,7 @@ parcel_result elastic::end_of(const std::vector<std::byte>& bytes, const cluster
 }
 
 parcel_result elastic::run(pool& p, cluster_task& type, std::function<void(archive&)> root) {
-    rank_work work(p, m_rank, &m_alarm);
+    rank_work work(p, m_rank, &m_alarm, true);
     m_work = &work;
     try {
         parcel_result end = run(work, type, std::move(root));

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "cluster/doorbell.hpp"
 #include "cluster/transport.hpp"
 
 namespace pilfer {
@@ -22,6 +23,10 @@ public:
     [[nodiscard]] virtual std::string host(unsigned rank) const = 0;
     /// Returns when all ranks have called it, or after `seconds` with false.
     virtual bool leave(unsigned seconds) = 0;
+    /// Sleeps until another rank has sent something, or so; it lives as long as the group.
+    [[nodiscard]] virtual doorbell& bell() noexcept = 0;
+    /// True once after another rank has ended such a sleep: its message is here, or comes at once.
+    [[nodiscard]] virtual bool take_rung() noexcept = 0;
     /// Ends the processes of all ranks.
     virtual void abort() noexcept = 0;
 };

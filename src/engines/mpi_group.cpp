@@ -14,6 +14,7 @@
 #include <pilfer/detail/base/park.hpp>
 
 #include "engines/group.hpp"
+#include "jobqueue/rank_bell.hpp"
 
 namespace pilfer {
 inline namespace v0 {
@@ -85,6 +86,7 @@ public:
         for (const auto& bytes : gather(name)) {
             m_hosts.emplace_back(reinterpret_cast<const char*>(bytes.data()));
         }
+        m_bell.meet(gather(m_bell.address()));
     }
     ~mpi_group() override {
         MPI_Comm_free(&m_world);
@@ -113,6 +115,7 @@ public:
         MPI_Isend(t.bytes.data(), static_cast<int>(t.bytes.size()), MPI_BYTE, static_cast<int>(to), m_tag,
                   m_world, &t.request);
     }
+    void wake(unsigned rank) noexcept override { m_bell.ring_at(rank); }
     bool all_sent() override {
         // From the oldest on: most have left in this order.
         while (!m_sends.empty() && is_done(m_sends.front().request)) {
@@ -186,6 +189,8 @@ public:
             seconds == 0 ? std::numeric_limits<std::uint64_t>::max() : seconds * 1'000'000'000ull;
         return wait_until([&] { return is_done(request); }, ns);
     }
+    [[nodiscard]] doorbell& bell() noexcept override { return m_bell; }
+    [[nodiscard]] bool take_rung() noexcept override { return m_bell.take_rung(); }
     void abort() noexcept override { MPI_Abort(MPI_COMM_WORLD, 1); }
 
 private:
@@ -209,7 +214,11 @@ private:
             int is_there = 0;
             MPI_Message announced = MPI_MESSAGE_NULL;
             MPI_Status status;
-            MPI_Improbe(MPI_ANY_SOURCE, m_tag, m_world, &is_there, &announced, &status);
+            // Open MPI's probe takes what has arrived from the network after it has looked: the second one
+            // sees it.
+            for (int i = 0; i < 2 && is_there == 0; ++i) {
+                MPI_Improbe(MPI_ANY_SOURCE, m_tag, m_world, &is_there, &announced, &status);
+            }
             if (is_there == 0) {
                 return;
             }
@@ -234,6 +243,7 @@ private:
     MPI_Request m_exchange = MPI_REQUEST_NULL;
     rank_tally m_mine;
     std::vector<rank_tally> m_all;
+    rank_bell m_bell;
 };
 
 } // namespace

@@ -198,7 +198,8 @@ class session_core {
 public:
     session_core(int argc, char** argv, const options& o)
         : m_group(group_of(argc, argv)), m_together(*this), m_elastic(elastic_of(argc, argv, m_patience)),
-          m_pool(m_group != nullptr || m_elastic != nullptr ? with_defaults(o, m_group.get()) : o), m_stats(size()) {
+          m_pool(m_group != nullptr || m_elastic != nullptr ? with_defaults(o, m_group.get()) : o),
+          m_stats(size()) {
         this_rank.store(static_cast<int>(rank()), rlx);
         (void)cluster_tasks(); // numbers them
         if (m_group != nullptr) {
@@ -306,8 +307,7 @@ private:
     void warn_if_bound() const {
         const unsigned cpus = online_cpus();
         if (allowed_cpus() == 1 && ranks_of_this_machine(*m_group) < cpus) {
-            std::fprintf(stderr,
-                         "pilfer::cluster: rank %u on %s may use one CPU of %u. %s\n", rank(),
+            std::fprintf(stderr, "pilfer::cluster: rank %u on %s may use one CPU of %u. %s\n", rank(),
                          m_group->host(rank()).c_str(), cpus,
                          std::getenv("SLURM_JOB_ID") != nullptr
                              ? "Slurm gives a task one unless it is told: --cpus-per-task"
@@ -319,7 +319,7 @@ private:
                           const void* closure) {
         m_group->begin_run();
         ++m_runs;
-        rank_work work(m_pool, rank());
+        rank_work work(m_pool, rank(), &m_group->bell());
         try {
             return balance(work, type, root, closure);
         } catch (const std::exception& e) {
@@ -343,6 +343,7 @@ private:
         pace looks;
         while (!balance.is_over()) {
             const std::uint32_t seen = work.events();
+            work.await_branch(balance.is_awaited()); // before the look
             bool moved = false;
             if (!finished && work.is_root_done()) {
                 finished = true;
@@ -358,6 +359,9 @@ private:
             const bool busy =
                 work.available() != 0 || work.has_guests() || balance.is_awaited() || !m_group->all_sent();
             looks.slept(busy);
+            if (m_group->take_rung()) {
+                looks.moved();
+            }
         }
         if (!work.has_no_branches()) {
             throw balance_error("a task that is no part of the run calls cluster::join or cluster::sum");

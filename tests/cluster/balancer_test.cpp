@@ -136,12 +136,14 @@ TEST(balancing, sleeping_ranks_are_sent_work_that_comes_later) {
     for (int i = 0; i < 500; ++i) {
         all.step();
     }
+    EXPECT_EQ(all.net.wakes, 0u);
     const node root{.depth = 12, .state = 0x7777'1234'5678u};
     all.works[0]->start_root(root);
     for (std::uint64_t steps = 0; !all.is_over() && steps < most_steps; ++steps) {
         all.step();
     }
     ASSERT_TRUE(all.is_over());
+    EXPECT_GT(all.net.wakes, 0u);
     for (const auto& work : all.works) {
         EXPECT_GT(work->nodes_run, 0u);
     }

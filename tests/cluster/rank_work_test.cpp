@@ -529,4 +529,20 @@ TEST(hunger, is_there_once_a_worker_has_nothing_to_do) {
     EXPECT_FALSE(r.work.hungry()) << "asks anew";
 }
 
+TEST(sleep, branch_ends_it_if_another_rank_waits_for_one) {
+    one_rank r;
+    hold left; // so that no other event comes
+    const std::uint32_t seen = r.work.events();
+    r.work.await_branch(true);
+    r.start(offers{0});
+    while (r.work.events() == seen) {
+        r.work.sleep(seen, 3'600'000'000'000);
+    }
+    auto parcels = r.take();
+    left.open();
+    r.work.complete({.ticket = parcels.at(0).ticket, .failed = 1});
+    while (!r.work.is_root_done()) {
+    }
+}
+
 } // namespace

@@ -35,8 +35,7 @@ struct deadly {
     int depth;
     int signal;
     long operator()() const {
-        if (std::getenv("PMIX_RANK") != nullptr &&
-            std::strcmp(std::getenv("PMIX_RANK"), "1") == 0) {
+        if (std::getenv("PMIX_RANK") != nullptr && std::strcmp(std::getenv("PMIX_RANK"), "1") == 0) {
             kill(getpid(), signal);
         }
         if (depth == 0) {

@@ -73,6 +73,7 @@ public:
 
     std::uint64_t now = 1;
     std::uint64_t sent = 0;
+    std::uint64_t wakes = 0; // messages for ranks that may sleep
 
 private:
     struct letter {
@@ -99,6 +100,7 @@ public:
         return m_network.receive(from, m_rank, message);
     }
     bool is_receiving() const override { return false; }
+    void wake(unsigned) noexcept override { ++m_network.wakes; }
     bool all_sent() override { return true; }
     void begin_exchange(const detail::rank_tally& mine) override { m_network.begin_exchange(m_rank, mine); }
     bool end_exchange(std::vector<detail::rank_tally>& all) override {

@@ -92,14 +92,35 @@ struct alignas(128) bag_shelf {
     std::atomic<std::uint32_t> size{0}; // written under the lock
 };
 
+/// Is told of a branch that is put into a bag.
+class branch_watcher {
+public:
+    virtual void branch_is_there() noexcept = 0;
+
+protected:
+    ~branch_watcher() = default;
+};
+
 /// All branches of a rank that another rank may take. Each worker has a shelf, so that its lock is its own
 /// unless another rank takes something.
 class branch_bag {
 public:
-    explicit branch_bag(unsigned workers) : m_shelves(workers + std::size_t{1}) {}
+    explicit branch_bag(unsigned workers, branch_watcher* watcher = nullptr)
+        : m_shelves(workers + std::size_t{1}), m_watcher(watcher) {}
 
     /// Offers a branch, as the newest of the calling worker.
-    void put(shared_branch& b) noexcept;
+    void put(shared_branch& b) noexcept {
+        add(b);
+        if (m_is_awaited.load(rlx)) [[unlikely]] {
+            tell_of_branch();
+        }
+    }
+    /// The communicating thread: the watcher is told of the next branch, or is not. A hint.
+    void await_branch(bool is_awaited) noexcept {
+        if (m_is_awaited.load(rlx) != is_awaited) {
+            m_is_awaited.store(is_awaited, rlx);
+        }
+    }
     /// True: the branch was still there, and the caller alone has it now.
     [[nodiscard]] bool take_back(shared_branch& b) noexcept;
     /// About how many there are.
@@ -124,11 +145,15 @@ public:
     }
 
 private:
+    void add(shared_branch& b) noexcept;
+    void tell_of_branch() noexcept;
     static void unlink(bag_shelf& s, shared_branch& b) noexcept;
     [[nodiscard]] std::size_t half(const bag_shelf& s) const noexcept;
     std::vector<bag_shelf> m_shelves; // one for each worker, and the last one for guests
     std::size_t m_first = 0;          // the shelf where the next take_half() begins
     std::atomic<bool> m_has_unwanted{false};
+    std::atomic<bool> m_is_awaited{false};
+    branch_watcher* m_watcher;
 };
 
 /// The bag of the run in progress; null while there are no other ranks.
