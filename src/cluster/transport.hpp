@@ -30,7 +30,7 @@ public:
 
     /// Takes the message and begins to send it to another rank.
     virtual void send(unsigned to, std::vector<std::byte> message) = 0;
-    /// Ends the sleep of another rank that waits for the message of the last send(), where that is possible.
+    /// Ends the sleep of another rank that waits for the message of the last send(), if that is possible.
     virtual void wake(unsigned) noexcept {}
     /// One message of this run that has arrived whole; false if there is none. Messages of one rank arrive in
     /// the order in which it sent them.

@@ -143,7 +143,7 @@ namespace {
     return a;
 }
 
-/// srun starts programs that know nothing of each other, unless it is told to launch ranks.
+/// srun starts programs that know nothing of each other, unless an option makes it launch ranks.
 void warn_if_alone() noexcept {
     const unsigned tasks = number_in_environment("SLURM_STEP_NUM_TASKS", 1);
     if (tasks > 1 && number_in_environment("SLURM_PROCID", 0) == 0 && !is_launched() &&

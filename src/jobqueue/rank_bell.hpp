@@ -18,7 +18,7 @@ namespace detail {
 /// less, and looks anyhow from time to time.
 class rank_bell final : public doorbell {
 public:
-    /// Opens a port. Where that is impossible no rank rings here.
+    /// Opens a port. If that is impossible, no rank rings here.
     rank_bell();
     ~rank_bell() override;
 

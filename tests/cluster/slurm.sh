@@ -25,7 +25,7 @@ stop_slurm() {
 }
 trap stop_slurm EXIT
 
-# munged wants folders that nobody else writes to, up to the root.
+# munged wants folders that no other user may write to, up to the root.
 chmod 755 "$folder"
 mkdir -m 700 "$folder/secret"
 mkdir -m 755 "$folder/munge" "$folder/state"

@@ -92,7 +92,7 @@ struct alignas(128) bag_shelf {
     std::atomic<std::uint32_t> size{0}; // written under the lock
 };
 
-/// Is told of a branch that is put into a bag.
+/// Is notified of a branch that is put into a bag.
 class branch_watcher {
 public:
     virtual void branch_is_there() noexcept = 0;
@@ -115,7 +115,7 @@ public:
             tell_of_branch();
         }
     }
-    /// The communicating thread: the watcher is told of the next branch, or is not. A hint.
+    /// The communicating thread: the watcher is notified of the next branch, or is not. A hint.
     void await_branch(bool is_awaited) noexcept {
         if (m_is_awaited.load(rlx) != is_awaited) {
             m_is_awaited.store(is_awaited, rlx);
