@@ -29,8 +29,8 @@ private:
 /// co_await wait(l): as l.wait(), but waits without a stack, beside tasks and threads. l.count_down() is an
 /// ordinary call, for coroutines too.
 ///
-/// Throws stopped if the task is cancelled; outside of all pools also what pool::common() throws. Cost: one
-/// short lock, two if it waits.
+/// Throws stopped if the task is cancelled, and usage_error if it has to wait and may not; outside of all
+/// pools also what pool::common() throws. Cost: one short lock, two if it waits.
 [[nodiscard]] inline latch_wait wait(const latch& l) noexcept { return latch_wait(l); }
 /// bool open = co_await wait_for(l, d): as wait(), but for at most `d`, counted from the call. Gives false if
 /// the latch did not open in time.
@@ -63,7 +63,8 @@ private:
     std::ptrdiff_t m_update;
 };
 /// co_await arrive_and_wait(l): as l.arrive_and_wait(update), but waits without a stack. A cancelled
-/// coroutine has arrived before it leaves. Otherwise as wait().
+/// coroutine has arrived before it leaves; what else is thrown is thrown before it arrives. Otherwise as
+/// wait().
 [[nodiscard]] inline latch_arrival arrive_and_wait(latch& l, std::ptrdiff_t update = 1) noexcept {
     return latch_arrival(l, update);
 }
@@ -89,7 +90,8 @@ private:
 ///
 /// A coroutine that is cancelled before the phase has ended leaves by `stopped`: its call was an
 /// arrive_and_drop(). Throws usage_error before it arrives, if it has to wait and may not; outside of all
-/// pools also what pool::common() throws. Cost: two short locks.
+/// pools also what pool::common() throws. Cost: two short locks; three if the other missing
+/// ones arrive during the call.
 template <class Completion>
 [[nodiscard]] barrier_arrival<Completion> arrive_and_wait(barrier<Completion>& b) noexcept {
     return barrier_arrival<Completion>(b);

@@ -287,10 +287,27 @@ void listed_resumption::begins_limit(run_function resumed) noexcept {
 }
 
 void listed_resumption::ends_limit() noexcept {
-    if (m_limit != nullptr && m_limit->m_wait != nullptr) {
+    if (m_limit == nullptr) {
+        return;
+    }
+    if (m_limit->m_wait != nullptr) {
         (void)disarm(*m_limit);
     }
+    // As for tasks: a cancellation counts even if the time was over first.
+    if (m_waits_as->end == waiters::fate::withdrawn && m_listens && is_stopped()) {
+        m_taken_out = true;
+    }
     m_limit = nullptr;
+}
+
+bool listed_resumption::is_over_before() const noexcept {
+    return m_limit != nullptr && m_limit->m_until <= detail::now();
+}
+
+void listed_resumption::gives_way() noexcept {
+    m_limit->m_is_over = true;
+    m_limit = nullptr;
+    queue();
 }
 
 bool listed_resumption::must_end() noexcept {
@@ -498,18 +515,19 @@ void hand_to(pool_core& p, submission* s) {
     }
 }
 
-std::exception_ptr lock_kept_error() noexcept {
-    return std::make_exception_ptr(usage_error("pilfer: a coroutine ended that holds a lock"));
+std::exception_ptr lock_kept_error(const coroutine_root& root, std::exception_ptr own) noexcept {
+    if (root.locks != 0) {
+        check_failed(lock_kept);
+    }
+    return own != nullptr
+               ? own
+               : std::make_exception_ptr(usage_error("pilfer: a coroutine ended that holds a lock"));
 }
 
 void waited_root::run_in(pool_core& p, coroutine_frame& first) {
     run_to_end(p, first);
-    if (locks != 0) [[unlikely]] {
-        // The guards are in the frame, which ends in the task that handles this exception.
-        for (unsigned i = 0; i < locks; ++i) {
-            takes_lock(running_task(), nullptr);
-        }
-        std::rethrow_exception(lock_kept_error());
+    for (unsigned i = 0; i < locks; ++i) { // the guards are in the frame, which ends in this task
+        takes_lock(running_task(), nullptr);
     }
 }
 

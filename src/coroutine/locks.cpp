@@ -110,6 +110,12 @@ bool mutex_resumption::lock_again(mutex& m) noexcept {
 // ---- shared mutexes and semaphores ------------------------------------------------------------
 
 bool shared_mutex_resumption::wait_for(shared_mutex& m, bool shared) {
+    if (is_over_before()) { // not in the list meanwhile: newcomers would queue after it
+        leave_if_stopped();
+        begin();
+        gives_way();
+        return true;
+    }
     begin();
     park((shared ? with_others : for_itself).kind(has_limit()), &m);
     m.m_waiting.lock();

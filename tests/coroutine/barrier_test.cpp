@@ -2,10 +2,13 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cstdint>
+#include <memory>
 #include <mutex>
 #include <sstream>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "coroutine/cancelled.hpp"
@@ -114,6 +117,29 @@ TEST_P(coroutine_latches, count_nothing_if_the_wait_is_refused) {
     EXPECT_TRUE(l.try_wait());
 }
 
+/// The waiter's parameter is the latch, and its frame ends as soon as it has gone on.
+TEST_P(coroutine_latches, may_end_with_the_first_that_goes_on) {
+    pilfer::pool pool(with_workers());
+    for (std::uint64_t round = 0; round < hundredth_of(20'000); ++round) {
+        auto owned = std::make_unique<pilfer::latch>(1);
+        pilfer::latch& l = *owned;
+        const auto waits = pool.async([](std::unique_ptr<pilfer::latch> of) -> task<> {
+            co_await pilfer::wait(*of);
+        }(std::move(owned)));
+        switch (round % 3) {
+        case 0:
+            pool.run([](pilfer::latch& of) -> task<> { co_await pilfer::arrive_and_wait(of); }(l));
+            break;
+        case 1:
+            l.count_down();
+            break;
+        default:
+            pool.run([&] { l.count_down(); });
+        }
+        waits.get();
+    }
+}
+
 PILFER_OVER_WORKERS(coroutine_latches);
 
 TEST_P(coroutine_arrivals_cancel, ends_a_wait_for_a_latch) {
@@ -211,6 +237,26 @@ TEST_P(coroutine_barriers, have_completions_that_wait) {
     }
     get_all(all);
     EXPECT_EQ(phase, 20);
+}
+
+/// All have gone on from the last phase when the second of them destroys it.
+TEST_P(coroutine_barriers, may_end_when_all_have_gone_on) {
+    pilfer::pool pool(with_workers());
+    for (std::uint64_t round = 0; round < hundredth_of(20'000); ++round) {
+        auto b = std::make_unique<pilfer::barrier<>>(2);
+        std::atomic<int> passed{0};
+        const auto one = [](auto& of, std::atomic<int>& n) -> task<> {
+            co_await pilfer::arrive_and_wait(*of);
+            if (++n == 2) {
+                of.reset();
+            }
+        };
+        const auto first = pool.async(one(b, passed));
+        const auto second = pool.async(one(b, passed));
+        first.get();
+        second.get();
+        EXPECT_EQ(b, nullptr);
+    }
 }
 
 TEST_P(coroutine_barriers, count_nothing_if_the_wait_is_refused) {

@@ -3,6 +3,8 @@
 
 #include <atomic>
 #include <chrono>
+#include <coroutine>
+#include <utility>
 
 #include "coroutine/support.hpp"
 
@@ -23,6 +25,67 @@ void until(F holds) {
     while (!holds()) {
         pilfer::yield();
     }
+}
+
+/// Awaits `wait`, whose time is over before the scope is cancelled; the coroutine goes on after both. In a
+/// pool of one worker, which is busy until then.
+template <class Awaitable>
+struct cancelled_after_its_time {
+    using pilfer_awaitable = void;
+    Awaitable wait;
+    pilfer::pool& pool;
+    pilfer::scope& scope;
+    bool& suspended; // becomes true if it happened so; otherwise the time was over before the coroutine
+                     // suspended
+
+    struct awaiter {
+        decltype(std::declval<Awaitable&>().operator co_await()) wait;
+        pilfer::pool& pool;
+        pilfer::scope& scope;
+        bool& suspended;
+        [[nodiscard]] bool await_ready() noexcept { return wait.await_ready(); }
+        template <class Promise>
+        [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> h) {
+            suspended = wait.await_suspend(h);
+            while (suspended && is_parked()) { // nothing resumes it here: the worker is this one
+            }
+            if (suspended) {
+                scope.cancel();
+            }
+            return suspended;
+        }
+        auto await_resume() { return wait.await_resume(); }
+        [[nodiscard]] bool is_parked() const {
+            bool found = false;
+            pool.core().at(0).waiting_coroutines.for_each([&](const auto& /*parked*/) { found = true; });
+            return found;
+        }
+    };
+    [[nodiscard]] awaiter operator co_await() { return {wait.operator co_await(), pool, scope, suspended}; }
+};
+
+/// `wait(limit, late)` gives a coroutine that does `co_await late(a)`, where `a` waits so long in vain.
+template <class Wait>
+void expect_stopped_after_its_time(Wait wait) {
+    pilfer::pool pool(workers(1));
+    bool suspended = false;
+    bool came_back = false;
+    std::chrono::microseconds limit = 1ms;
+    while (!suspended) {
+        pool.run([&] {
+            came_back = false;
+            pilfer::scope s;
+            s.fork([&] {
+                pool.run(wait(limit, [&](auto awaitable) {
+                    return cancelled_after_its_time<decltype(awaitable)>{awaitable, pool, s, suspended};
+                }));
+                came_back = true;
+            });
+            s.sync();
+        });
+        limit *= 2;
+    }
+    EXPECT_FALSE(came_back) << "the time counted more than the cancellation";
 }
 
 /// The objects that a test's coroutines wait for. None of them becomes ready by itself.

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "coroutine/cancelled.hpp"
@@ -250,6 +251,53 @@ TEST_P(coroutine_limits, a_writer_that_gives_up_lets_readers_go_on) {
     m.unlock();
 }
 
+/// Awaits a try to lock, and meanwhile looks as a reader.
+struct tries_beside_a_reader {
+    using pilfer_awaitable = void;
+    using tried = decltype(pilfer::try_scoped_lock_for(std::declval<pilfer::shared_mutex&>(), 0us));
+    tried lock;
+    pilfer::shared_mutex& m;
+    bool& disturbs;
+
+    struct awaiter {
+        decltype(std::declval<tried&>().operator co_await()) lock;
+        pilfer::shared_mutex& m;
+        bool& disturbs;
+        [[nodiscard]] bool await_ready() const noexcept { return lock.await_ready(); }
+        template <class Promise>
+        [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> h) {
+            const bool suspends = lock.await_suspend(h); // in a pool whose one worker is this one
+            disturbs = !m.try_lock_shared();
+            if (!disturbs) {
+                m.unlock_shared();
+            }
+            return suspends;
+        }
+        [[nodiscard]] bool await_resume() { return lock.await_resume().owns_lock(); }
+    };
+    [[nodiscard]] awaiter operator co_await() const { return {lock.operator co_await(), m, disturbs}; }
+};
+
+/// It is in the list at no time: newcomers would queue after it.
+TEST(coroutine_limits_ends, a_writer_whose_time_is_over_does_not_disturb_readers) {
+    const watchdog w(patience);
+    pilfer::pool pool(workers(1));
+    pilfer::shared_mutex m;
+    m.lock_shared();
+    for (const auto limit : {0us, -1000us}) {
+        pool.run([](pilfer::shared_mutex& of, std::chrono::microseconds d) -> task<> {
+            bool disturbs = true;
+            const bool owns =
+                co_await tries_beside_a_reader{pilfer::try_scoped_lock_for(of, d), of, disturbs};
+            EXPECT_FALSE(owns);
+            EXPECT_FALSE(disturbs);
+        }(m, limit));
+    }
+    m.unlock_shared();
+    EXPECT_TRUE(m.try_lock());
+    m.unlock();
+}
+
 /// A coroutine of another library.
 struct other_coroutine {
     struct promise_type {
@@ -263,6 +311,8 @@ struct other_coroutine {
 other_coroutine waits_elsewhere(objects& all, std::atomic<int>& ended) {
     const auto lock = co_await pilfer::try_scoped_lock_for(all.mutex, 1us);
     EXPECT_FALSE(lock.owns_lock());
+    const auto shared = co_await pilfer::try_scoped_lock_for(all.shared, 0s);
+    EXPECT_FALSE(shared.owns_lock());
     const bool permit = co_await pilfer::try_acquire_for(all.permits, 1us);
     EXPECT_FALSE(permit);
     const bool open = co_await pilfer::wait_for(all.latch, 1us);
@@ -305,6 +355,23 @@ TEST_P(coroutine_limits_cancel, ends_waits_before_their_time) {
         EXPECT_EQ(ended, 0);
         all.make_ready();
     });
+}
+
+/// `make(limit)` gives an awaitable that waits so long in vain.
+template <class Make>
+void expect_stopped_by(Make make) {
+    expect_stopped_after_its_time([&](auto limit, auto late) -> task<> { (void)co_await late(make(limit)); });
+}
+
+TEST(coroutine_limits_ends, a_cancellation_counts_if_the_time_was_over_first) {
+    const watchdog w(patience);
+    locked_objects all;
+    expect_stopped_by([&](auto d) { return pilfer::wait_for(all.latch, d); });
+    expect_stopped_by([&](auto d) { return pilfer::try_acquire_for(all.permits, d); });
+    expect_stopped_by([&](auto d) { return pilfer::try_scoped_lock_for(all.mutex, d); });
+    expect_stopped_by([&](auto d) { return pilfer::try_scoped_lock_for(all.shared, d); });
+    expect_stopped_by([&](auto d) { return pilfer::try_scoped_lock_shared_for(all.shared, d); });
+    all.make_ready();
 }
 
 /// A cancellation, the time and the unlock at once.

@@ -708,20 +708,26 @@ TEST_F(coroutine_lock_ends, a_coroutine_that_locks_twice_is_named_at_once) {
     });
 }
 
-TEST_F(coroutine_lock_ends, the_checked_build_names_a_lock_that_outlives_its_coroutine) {
-    if (!pilfer::detail::checked_build) {
-        return; // elsewhere it is undefined
-    }
-    const auto says = in_child([] {
-        pilfer::pool pool(workers(1));
+/// The guard's end would write to the root, which is gone.
+TEST_F(coroutine_lock_ends, a_lock_that_outlives_its_coroutine_ends_the_program) {
+    const auto keeps = [](mutex_guard& out) -> task<> {
         static pilfer::mutex m;
-        pool.run([](std::optional<mutex_guard>& out) -> task<> {
-            out = co_await pilfer::scoped_lock(m);
-        }(*new std::optional<mutex_guard>));
-        return 0;
-    });
-    EXPECT_TRUE(says.killed_by(SIGABRT)) << says;
-    EXPECT_TRUE(says.said("a coroutine ended that holds a lock of the library")) << says;
+        out = co_await pilfer::scoped_lock(m);
+    };
+    using way = void (*)(pilfer::pool&, task<>);
+    constexpr way ways[] = {[](pilfer::pool& p, task<> t) { p.run(std::move(t)); },
+                            [](pilfer::pool& p, task<> t) { p.async(std::move(t)).get(); },
+                            [](pilfer::pool& p, task<> t) { p.submit(std::move(t)); }};
+    for (const way begin : ways) {
+        const auto says = in_child([&] {
+            pilfer::pool pool(workers(1));
+            begin(pool, keeps(*new mutex_guard));
+            pool.shutdown();
+            return 0;
+        });
+        EXPECT_TRUE(says.killed_by(SIGABRT)) << says;
+        EXPECT_TRUE(says.said("a coroutine ended that holds a lock of the library")) << says;
+    }
 }
 
 /// The parameter lives until the frame ends, after the coroutine.
@@ -730,6 +736,10 @@ task<> keeps_in_a_parameter(pilfer::pool& p, pilfer::mutex& m, bool suspends, mu
     if (suspends) {
         co_await p.schedule();
     }
+}
+task<> fails_with_a_lock(pilfer::mutex& m, mutex_guard parameter) {
+    parameter = co_await pilfer::scoped_lock(m);
+    throw std::runtime_error("its own");
 }
 task<mutex_guard> gives_away(pilfer::mutex& m) { co_return co_await pilfer::scoped_lock(m); }
 
@@ -771,6 +781,10 @@ TEST_F(coroutine_lock_ends, a_root_that_ends_with_a_lock_throws_and_unlocks) {
         EXPECT_THROW((void)pool.run(gives_away(m)), pilfer::usage_error);
         expect_free(m);
         EXPECT_THROW((void)pool.async(gives_away(m)).take(), pilfer::usage_error);
+        expect_free(m);
+        EXPECT_THROW(pool.run(fails_with_a_lock(m, mutex_guard())), std::runtime_error);
+        expect_free(m);
+        EXPECT_THROW(pool.async(fails_with_a_lock(m, mutex_guard())).get(), std::runtime_error);
         expect_free(m);
     };
     all_ways();

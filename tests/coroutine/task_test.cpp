@@ -413,4 +413,36 @@ TEST_P(coroutine_tasks, run_in_pools_of_every_kind) {
 INSTANTIATE_TEST_SUITE_P(workers, coroutine_tasks, ::testing::Values(1U, 2U, 3U, 8U),
                          ::testing::PrintToStringParamName());
 
+/// Counts the end of the last of those that were moved into each other.
+struct counted_end {
+    explicit counted_end(int& n) : ends(&n) {}
+    counted_end(counted_end&& other) noexcept : ends(std::exchange(other.ends, nullptr)) {}
+    counted_end& operator=(counted_end&&) = delete;
+    ~counted_end() {
+        if (ends != nullptr) {
+            ++*ends;
+        }
+    }
+    int* ends;
+};
+// NOLINTNEXTLINE(cppcoreguidelines-avoid-reference-coroutine-parameters)
+task<const counted_end&> gives_its_parameter(counted_end parameter) { co_return parameter; }
+bool is_alive(const counted_end& c, const int& ends) { return c.ends == &ends && ends == 0; }
+
+/// To the end of the caller's full-expression, as the parameters of a function.
+TEST(coroutine_results, may_refer_to_the_frame) {
+    pilfer::pool pool(workers(2));
+    const auto all_ways = [&] {
+        int ends = 0;
+        EXPECT_TRUE(is_alive(pool.run(gives_its_parameter(counted_end(ends))), ends));
+        EXPECT_EQ(std::exchange(ends, 0), 1);
+        EXPECT_TRUE(is_alive(pilfer::sync_wait(gives_its_parameter(counted_end(ends))), ends));
+        EXPECT_EQ(std::exchange(ends, 0), 1);
+        EXPECT_TRUE(is_alive(pilfer::sync_wait(pool, gives_its_parameter(counted_end(ends))), ends));
+        EXPECT_EQ(std::exchange(ends, 0), 1);
+    };
+    all_ways();
+    pool.run(all_ways);
+}
+
 } // namespace

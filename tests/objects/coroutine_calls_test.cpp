@@ -343,6 +343,21 @@ TEST_P(coroutine_calls_cancel, a_waiting_call_is_left) {
     });
 }
 
+/// Also if its time was over first.
+TEST(coroutine_calls_ends, a_cancelled_wait_for_a_condition_throws) {
+    const watchdog w(patience);
+    pilfer::monitor<int> m(0);
+    const auto ready = [](const int& v) { return v == 1; };
+    using condition = pilfer::detail::condition_of_call<int, decltype(ready), pilfer::detail::wait_limit>;
+    expect_stopped_after_its_time([&](auto limit, auto late) -> task<> {
+        auto& lock = pilfer::detail::object_access::lock(m);
+        co_await pilfer::detail::object_entry<pilfer::mutex, pilfer::detail::no_limit>{lock,
+                                                                                       pilfer::detail::never};
+        (void)co_await late(condition{m, ready, pilfer::detail::after(limit)});
+    });
+    m.call([](int&) {}); // it is free
+}
+
 /// A change that makes the condition true, and a cancellation, at any moment.
 TEST_P(coroutine_calls_cancel, exactly_one_of_a_call_and_a_cancellation) {
     for (std::uint64_t round = 0; round < hundredth_of(50'000); ++round) {

@@ -34,6 +34,8 @@ struct coroutine_driver {
     coroutine_frame* next = nullptr;
 };
 
+inline constexpr const char* lock_kept = "a coroutine ended that holds a lock of the library";
+
 /// The end of a chain: it follows the last coroutine.
 struct coroutine_root : coroutine_frame {
     /// Called after the last coroutine has ended, last in a task, which this call ends. Returns the
@@ -48,8 +50,11 @@ protected:
     coroutine_root() = default;
     ~coroutine_root() = default;
 };
-/// The result of a root whose coroutines have ended with a lock in hand: a usage_error.
-[[nodiscard]] PILFER_API std::exception_ptr lock_kept_error() noexcept;
+/// The error of a root whose coroutines have ended with a lock in hand, after the end of their frame: `own`,
+/// their exception; without one a usage_error. Ends the program if the lock is not in the frame but
+/// elsewhere: its unlock would write to the root.
+[[nodiscard]] PILFER_API std::exception_ptr lock_kept_error(const coroutine_root& root,
+                                                            std::exception_ptr own) noexcept;
 
 /// Resumes `first` and the coroutines that follow it, until one suspends or the last one ends. Returns null
 /// in the first case, the root in the second. A frame is not touched after its resumption: it may run on
@@ -69,8 +74,7 @@ protected:
 #endif
         f->handle.resume();
     }
-    detail::ensure([ended] { return ended == nullptr || ended->locks == 0; },
-                   "a coroutine ended that holds a lock of the library");
+    detail::ensure([ended] { return ended == nullptr || ended->locks == 0; }, lock_kept);
     detail::ensure([&d] { return detail::this_activation()->node.load(rlx) == d.parent; },
                    "a scope lived across a wait of a coroutine that is no task of this library");
     return ended;
@@ -256,6 +260,11 @@ protected:
     /// After the call nothing ends the wait because of the time.
     void ends_limit() noexcept;
     [[nodiscard]] bool has_limit() const noexcept { return m_limit != nullptr; }
+    /// Before the wait: true if its time is over already.
+    [[nodiscard]] bool is_over_before() const noexcept;
+    /// After begin() and is_over_before(), instead of the wait: lets other tasks run, without an entry in the
+    /// list. The coroutine is suspended, and the caller touches nothing of this.
+    void gives_way() noexcept;
     /// By the coroutine itself, while no other thread can take the entry out: true if the wait must end,
     /// because of a cancellation or of the time.
     [[nodiscard]] bool must_end() noexcept;
@@ -357,8 +366,9 @@ public:
     waited_root& operator=(const waited_root&) = delete;
     ~waited_root() = default;
     /// Runs `first` and returns when it has ended. On a worker of `p` it begins on this stack. Throws
-    /// pool_closed, and the error of shutdown(drop); then `first` has not begun. Throws usage_error if it
-    /// ended with a lock in hand; then its frame must end before this root does, and unlock.
+    /// pool_closed, and the error of shutdown(drop); then `first` has not begun.
+    ///
+    /// If `locks` is not 0 afterwards, the caller ends the frame of `first` before this root ends.
     void run_in(pool_core& p, coroutine_frame& first);
 
 private:

@@ -1,6 +1,7 @@
 // Running of tasks that are coroutines: pool::run, async and submit.
 #pragma once
 
+#include <exception>
 #include <memory>
 #include <utility>
 
@@ -24,6 +25,15 @@ inline task<void> task_promise<void>::get_return_object() noexcept {
     const auto h = std::coroutine_handle<task_promise>::from_promise(*this);
     this->handle = h;
     return task<void>(h);
+}
+
+/// Ends the frame of `t`, which unlocks if a parameter or the result has the lock. Returns the error of
+/// `root`.
+template <class T>
+[[nodiscard]] std::exception_ptr end_with_lock(task<T>& t, const coroutine_root& root) noexcept {
+    std::exception_ptr own = t.promise().error();
+    t = task<T>();
+    return detail::lock_kept_error(root, std::move(own));
 }
 
 /// The future of a coroutine.
@@ -61,8 +71,7 @@ private:
     }
     suspension* over(worker* /*w*/) noexcept override {
         if (this->locks != 0) [[unlikely]] {
-            m_task = task<T>(); // unlocks, if a parameter or the result has the lock
-            this->m_outcome.fail(detail::lock_kept_error());
+            this->m_outcome.fail(detail::end_with_lock(m_task, *this));
             return leave();
         }
         auto take = [this]() -> T { return m_task.promise().take(); };
@@ -104,8 +113,7 @@ private:
     }
     suspension* over(worker* /*w*/) noexcept override {
         if (this->locks != 0) [[unlikely]] {
-            m_task = task<T>(); // unlocks, if a parameter or the result has the lock
-            nobody_waits_for(this_worker(), detail::lock_kept_error());
+            nobody_waits_for(this_worker(), detail::end_with_lock(m_task, *this));
             return leave();
         }
         PILFER_TRY { (void)m_task.promise().take(); }
@@ -121,14 +129,21 @@ private:
     task<T> m_task;
 };
 
+/// The caller's parameter `t` lives to the end of the full-expression, so a result may refer to the frame.
+template <class T>
+T run_and_take(pool_core& p, task<T>& t) {
+    waited_root root;
+    root.run_in(p, t.promise());
+    if (root.locks != 0) [[unlikely]] {
+        std::rethrow_exception(detail::end_with_lock(t, root)); // while the root is there to count
+    }
+    return t.promise().take();
+}
 } // namespace detail
 
 template <class T>
 T pool::run(task<T> t) {
-    detail::waited_root root;
-    const task<T> frame(std::move(t)); // ends before the root, which counts its locks
-    root.run_in(*m_core, frame.promise());
-    return frame.promise().take();
+    return detail::run_and_take(*m_core, t);
 }
 
 template <class T>
@@ -157,14 +172,11 @@ future<T> async(task<T> t) {
 
 template <class T>
 T sync_wait(task<T> t) {
-    detail::waited_root root;
-    const task<T> frame(std::move(t)); // ends before the root, which counts its locks
-    root.run_in(detail::own_or_common(), frame.promise());
-    return frame.promise().take();
+    return detail::run_and_take(detail::own_or_common(), t);
 }
 template <class T>
 T sync_wait(pool& p, task<T> t) {
-    return p.run(std::move(t));
+    return detail::run_and_take(p.core(), t); // not run(), whose parameter ends before this call
 }
 
 } // namespace v0

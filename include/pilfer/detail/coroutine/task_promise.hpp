@@ -3,6 +3,7 @@
 
 #include <concepts>
 #include <coroutine>
+#include <exception>
 #include <type_traits>
 #include <utility>
 
@@ -64,6 +65,10 @@ public:
         }
         m_outcome.fail(detail::caught_error());
         m_filled = true;
+    }
+    /// The exception of a coroutine that has ended, or null. Called before take().
+    [[nodiscard]] std::exception_ptr error() const noexcept {
+        return m_filled && m_outcome.failed() ? m_outcome.error() : nullptr;
     }
     /// The result of a coroutine that has ended; called once.
     [[nodiscard]] T take() {
