@@ -203,6 +203,10 @@ void recorded_main::drains() noexcept {
 
 void recorded_main::ends(const pool& p) noexcept {
     drains();
+    if (m_recorder.has_periodic_timers()) {
+        // It is of this pool, and would end here without a recording, or of another one, and go on.
+        m_recorder.cannot_repeat("a timer that goes on after the end of a pool");
+    }
     const std::lock_guard lock(m_mutex);
     m_all.remove_if([&](const one& o) { return o.at == &p; });
 }

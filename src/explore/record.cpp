@@ -287,7 +287,7 @@ void recorded_run::run() {
     const recording_process here(m_recorder);
     submit(core(), m_body.get());
     if (wait()) {
-        if (core().alarms->first_alarm() != never) { // no task is left that waits
+        if (m_recorder.has_periodic_timers()) {
             m_recorder.cannot_repeat("a timer that goes on after the end");
         }
         m_recorder.ends("");

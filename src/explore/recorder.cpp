@@ -101,10 +101,50 @@ recorder* recorder_of_task() noexcept {
     return r != nullptr && identity_in(*r) != nullptr ? r : nullptr;
 }
 
-void runs_child_itself(spark& child) noexcept {
+test_identity::own_child runs_child_itself(spark& child, const scope_node* scope) noexcept {
     recorder* const r = recorder_of_task();
-    if (r != nullptr && !identity_in(*r)->has_forked(child.test_origin())) {
+    if (r == nullptr) {
+        return {};
+    }
+    test_identity& self = *identity_in(*r);
+    if (!self.has_forked(child.test_origin())) {
         r->cannot_repeat("a child that another task has forked into the same scope");
+        return {};
+    }
+    const test_identity::own_child own = self.own_child_of(scope, child.test_origin());
+    if (self.has_passed_over(own)) {
+        r->cannot_repeat("a child that its owner runs after an older one");
+    }
+    self.ran(own);
+    return own;
+}
+
+void has_run_child_itself(const test_identity::own_child& child) noexcept {
+    const recorder* const r = child.scope != nullptr ? recorder_of_task() : nullptr;
+    if (r != nullptr) {
+        identity_in(*r)->ran(child);
+    }
+}
+
+namespace {
+
+/// The recording of that pool; null: there is none.
+[[nodiscard]] recorder* recorder_of(const pool_core* p) noexcept {
+    recorder* const r = test_points.load(rlx) == &recording_hooks ? running_recorder.load(acq) : nullptr;
+    return r != nullptr && r->pool() == p ? r : nullptr;
+}
+
+} // namespace
+
+void periodic_timer_begins(const pool_core* p) noexcept {
+    if (recorder* const r = recorder_of(p)) {
+        r->periodic_timer_begins();
+    }
+}
+
+void periodic_timer_ends(const pool_core* p) noexcept {
+    if (recorder* const r = recorder_of(p)) {
+        r->periodic_timer_ends();
     }
 }
 

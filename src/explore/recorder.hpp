@@ -44,6 +44,12 @@ public:
     [[nodiscard]] bool try_lock() noexcept { return m_order.try_lock(); }
     void unlock() noexcept { m_order.unlock(); }
 
+    /// Each `every` of the pool begins once and ends once.
+    void periodic_timer_begins() noexcept { m_periodic.fetch_add(1, rlx); }
+    void periodic_timer_ends() noexcept { m_periodic.fetch_sub(1, rlx); }
+    /// True if one has not ended. While no task of the pool runs: they begin and end there.
+    [[nodiscard]] bool has_periodic_timers() const noexcept { return m_periodic.load(rlx) != 0; }
+
     // ---- Any thread. Without memory or room for a line the recording ends, and says so. The program goes
     // on.
     /// Under the lock.
@@ -77,6 +83,7 @@ private:
     lock_of_words m_order;
     lock_of_words m_words_lock; // of what follows; held for a line
     std::atomic<const pool_core*> m_pool{nullptr};
+    std::atomic<std::uint64_t> m_periodic{0};
     const std::uint64_t m_process = forks::this_process();
     os::mapped_text m_text;
     bool m_is_over = false;

@@ -206,9 +206,12 @@ PILFER_ALWAYS_INLINE spark* scope_core::child_at(task_word entry) const noexcept
 PILFER_ALWAYS_INLINE void scope_core::run_taken(spark* d) {
     san::acquire(d);
 #if defined(PILFER_TEST)
-    runs_child_itself(*d);
-#endif
+    const test_identity::own_child child = runs_child_itself(*d, &m_link);
     d->run(d, nullptr);
+    has_run_child_itself(child);
+#else
+    d->run(d, nullptr);
+#endif
     m_children.complete();
 }
 

@@ -15,6 +15,7 @@ namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
+class pool_core;
 class test_identity;
 
 /// Operations that the clock decides: a wait ends by its limit, a limit is over before there is a wait, or a
@@ -39,6 +40,9 @@ template <class Withdraw>
 /// an operation. In a repetition no other task may prevent the begin during the call.
 template <class Begins>
 [[nodiscard]] bool begins_as_recorded(Begins begins) noexcept;
+/// An `every` of the pool begins or has ended. `p`: only compared.
+void periodic_timer_begins(const pool_core* p) noexcept;
+void periodic_timer_ends(const pool_core* p) noexcept;
 /// The calling task has found by its clock whether a time limit is over. Returns what it is to believe:
 /// inside an operation of a repetition what the recording says.
 [[nodiscard]] bool time_is_over_as_recorded(bool is_over) noexcept;

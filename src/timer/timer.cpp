@@ -116,7 +116,18 @@ bool timed_task::is_over() const noexcept { return stage_of(m_stage.load(acq)) =
 
 /// Called by the thread that has brought the task into a stage that no other thread changes.
 void timed_task::end() noexcept {
+#if defined(PILFER_TEST)
+    // The canceller ends the function, so that its destructor is part of the canceller in any repetition.
+    const stage was = stage_of(m_stage.load(acq));
+    if (was != cancelled && was != forsaken) {
+        end_function();
+    }
+    if (m_period != 0) {
+        periodic_timer_ends(m_pool);
+    }
+#else
     end_function();
+#endif
     m_stage.store(with(m_stage.load(rlx), over), rel); // timer.M3
 }
 
@@ -128,6 +139,11 @@ void timed_task::start(pool_core& p, instant first, instant period) {
     m_due = std::min(first, never - 1);
     m_period = period;
     m_clock.counts = period == 0;
+#if defined(PILFER_TEST)
+    if (period != 0) {
+        periodic_timer_begins(&p);
+    }
+#endif
     if (p.is_forked_child()) {
         end();
         release();
@@ -226,6 +242,10 @@ void timed_task::wait_for_canceller() const noexcept {
 void timed_task::pool_has_ended() noexcept {
     pool_core* const p = m_pool;
     const bool counted = m_period == 0;
+#if defined(PILFER_TEST)
+    std::uint64_t word = with(m_stage.load(acq), queued);
+    (void)m_stage.compare_exchange_strong(word, with(word, ending), acq_rel, acq); // or the canceller ends it
+#endif
     end();
     release();
     if (counted) {
@@ -241,6 +261,7 @@ bool timed_task::cancel() noexcept {
         if (p->is_forked_child()) {
             // No alarm fires here, and a thread of the parent may hold the heap's lock for ever. The heap
             // keeps the alarm and its reference.
+            m_stage.store(with(m_stage.load(rlx), ending), rel);
             end();
             return true;
         }
@@ -254,6 +275,11 @@ bool timed_task::cancel() noexcept {
         }
         release(); // the reference of the alarm; the caller has one, too
     }
+#if defined(PILFER_TEST)
+    else if (was == queued || was == arming) {
+        end_function(); // see end()
+    }
+#endif
     return was != over;
 }
 
@@ -288,11 +314,13 @@ suspension* timed_task::run_task(spark* self, worker* w) noexcept {
             forks::no_way_back();
         }
         w = this_worker();
-        if (!again && t->m_period != 0) {
-            PILFER_TEST_ORDER("ends a timer", t);
-            (void)t->m_stage.compare_exchange_strong(word, with(word, ending), acq_rel, acq);
+        bool goes_on = false;
+        if (t->m_period != 0) {
+            PILFER_TEST_ORDER("ends a run of a timer", t);
+            const std::uint64_t then = again ? with(word + one_round, arming) : with(word, ending);
+            goes_on = t->m_stage.compare_exchange_strong(word, then, acq_rel, acq) && again;
         }
-        if (again && t->m_stage.compare_exchange_strong(word, with(word + one_round, arming), acq_rel, acq)) {
+        if (goes_on) {
             t->arm_again(w, with(word + one_round, arming));
             end_outstanding(this_worker());
             return nullptr;

@@ -211,6 +211,13 @@ int in_one_order(Fails fails) {
     return 0;
 }
 
+/// Its pool ends it, if the program is not recorded.
+int leaves_a_timer() {
+    pilfer::pool pool({.workers = 2});
+    (void)pilfer::every(pool, std::chrono::milliseconds(1), [] {});
+    return 0;
+}
+
 int handled() {
     int errors = 0;
     {
@@ -339,6 +346,9 @@ int main(int count, char** words) {
     }
     if (name == "leaves_a_task") {
         return leaves_a_task();
+    }
+    if (name == "leaves_a_timer") {
+        return leaves_a_timer();
     }
     if (name == "crashes") {
         return in_one_order([] { (void)std::raise(SIGSEGV); });

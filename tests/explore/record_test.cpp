@@ -213,12 +213,17 @@ constexpr error errors[] = {{"lost_update", &lost_update},
                             {"update_beside_a_timer", &update_beside_a_timer},
                             {"order_of_monitor_calls", &order_of_monitor_calls}};
 
-/// The first run that fails, or that does not.
+/// The owner has come to its children in an order that the repetition does not have: see own_child.hpp.
+[[nodiscard]] bool has_passed_over_a_child(const recording& r) {
+    return r.schedule.find("\nn a child that its owner runs after an older one\n") != std::string::npos;
+}
+
+/// The first run that fails, or that does not, and can be repeated.
 [[nodiscard]] recording run_that(bool passes, void (*body)()) {
     recording r;
     for (unsigned i = 0; i < 1'000; ++i) {
         r = record({.workers = 2 + i % 3}, body);
-        if (r.passed == passes) {
+        if (r.passed == passes && !has_passed_over_a_child(r)) {
             return r;
         }
     }
@@ -280,8 +285,11 @@ struct ordered_sum {
 void has_same_order(std::uint64_t (*run)()) {
     std::uint64_t first = 0;
     for (unsigned workers = 1; workers <= 4; ++workers) {
-        const recording r = record({.workers = workers}, [&] { first = run(); });
-        ASSERT_TRUE(r) << r.message;
+        recording r;
+        do {
+            r = record({.workers = workers}, [&] { first = run(); });
+            ASSERT_TRUE(r) << r.message;
+        } while (has_passed_over_a_child(r));
         std::uint64_t second = 0;
         const result again = repeat(r.schedule, [&] { second = run(); });
         ASSERT_TRUE(again) << again.message << '\n' << r.schedule;
@@ -676,6 +684,71 @@ TEST(order, of_functions_that_run_again_and_again) {
     });
 }
 
+/// Its destructor is code of the program.
+struct last_words {
+    std::shared_ptr<shared_sum> s;
+    std::uint64_t id;
+    last_words(std::shared_ptr<shared_sum> sum, std::uint64_t i) : s(std::move(sum)), id(i) {}
+    last_words(last_words&&) = default;
+    last_words(const last_words&) = delete;
+    last_words& operator=(last_words&&) = delete;
+    last_words& operator=(const last_words&) = delete;
+    ~last_words() {
+        if (s != nullptr) {
+            s->add(id);
+        }
+    }
+    bool operator()() const {
+        s->add(1'000 + id);
+        return true;
+    }
+};
+
+TEST(order, of_destructors_of_cancelled_functions) {
+    for (int round = 0; round < 5; ++round) {
+        has_same_order([] {
+            const auto s = std::make_shared<shared_sum>();
+            for (std::uint64_t i = 0; i < 60; ++i) {
+                const microseconds soon(5 * (i % 12) + 1);
+                auto t = i % 3 == 0 ? pilfer::every(soon, last_words(s, i))
+                                    : pilfer::after(soon, last_words(s, i));
+                std::this_thread::sleep_for(microseconds(10));
+                if (i % 2 != 0) {
+                    pilfer::sleep_for(microseconds(20));
+                }
+                s->add(t.cancel() ? 3 : 5);
+            }
+            return s->now();
+        });
+    }
+}
+
+TEST(order, of_own_children_that_fork_more) {
+    std::uint64_t first = 0;
+    const auto run = [](std::uint64_t& result) {
+        ordered_sum s;
+        pilfer::scope outer;
+        for (std::uint64_t i = 0; i < 4; ++i) {
+            outer.fork([&s, &outer, i] {
+                pilfer::scope inner;
+                for (std::uint64_t k = 0; k < 3; ++k) {
+                    inner.fork([&s, i, k] { s.add(10 * i + k); });
+                }
+                inner.sync();
+                outer.fork([&s, i] { s.add(100 + i); });
+            });
+        }
+        outer.sync();
+        result = s.sum;
+    };
+    const recording r = record({.workers = 1}, [&] { run(first); });
+    ASSERT_TRUE(r) << r.message;
+    std::uint64_t second = 0;
+    const result again = repeat(r.schedule, [&] { run(second); });
+    EXPECT_TRUE(again) << again.message;
+    EXPECT_EQ(second, first) << r.schedule;
+}
+
 // ---- texts that fit nothing ---------------------------------------------------------------------
 
 [[nodiscard]] recording of_two_tasks() {
@@ -809,6 +882,64 @@ TEST(refusal, names_the_reason) {
         (void)close(ends[0]);
         (void)close(ends[1]);
     });
+}
+
+/// Tasks put into a small buffer and take from it, so owners wait inside of their children.
+[[nodiscard]] std::uint64_t order_of_a_buffer() {
+    struct buffer {
+        std::vector<std::uint64_t> v;
+        std::uint64_t sum = 1;
+    };
+    pilfer::monitor<buffer> m;
+    pilfer::scope s;
+    for (std::uint64_t i = 0; i < 4; ++i) {
+        s.fork([&m, i] {
+            for (std::uint64_t k = 0; k < 8; ++k) {
+                if (k % 3 == i % 3) {
+                    std::this_thread::sleep_for(microseconds(20));
+                }
+                m.call_when([](const buffer& b) { return b.v.size() < 2; },
+                            [&](buffer& b) { b.v.push_back(i * 10 + k); });
+            }
+        });
+        s.fork([&m, i] {
+            for (int k = 0; k < 8; ++k) {
+                m.call_when([](const buffer& b) { return !b.v.empty(); },
+                            [&](buffer& b) {
+                                b.sum = b.sum * 31 + b.v.back() + i * 1'000;
+                                b.v.pop_back();
+                            });
+            }
+        });
+    }
+    s.sync();
+    return m.read([](const buffer& b) { return b.sum; });
+}
+
+TEST(refusal, of_own_children_in_another_order) {
+    for (unsigned i = 0; i < 10'000; ++i) {
+        std::uint64_t first = 0;
+        const recording r = record({.workers = 3}, [&] { first = order_of_a_buffer(); });
+        std::uint64_t second = 0;
+        const result again = repeat(r.schedule, [&] { second = order_of_a_buffer(); });
+        if (has_passed_over_a_child(r)) {
+            EXPECT_THAT(again.message, HasSubstr("cannot be repeated"));
+            return;
+        }
+        ASSERT_TRUE(again) << again.message << '\n' << r.schedule;
+        ASSERT_EQ(second, first) << r.schedule;
+    }
+    FAIL() << "no owner has passed over a child";
+}
+
+TEST(refusal, of_a_timer_that_runs_at_the_end) {
+    for (int i = 0; i < 300; ++i) {
+        const recording r = record({.workers = 3}, [] {
+            (void)pilfer::every(microseconds(1), [] {});
+            linger();
+        });
+        ASSERT_THAT(r.schedule, HasSubstr("\nn a timer that goes on after the end\n"));
+    }
 }
 
 TEST(names, an_entry_that_is_announced_again_keeps_its_own) {
