@@ -20,7 +20,7 @@ inline namespace v0 {
 ///
 /// The last one to arrive in a phase calls the completion, on its own task or thread; then all waiters of the
 /// phase go on. The completion may wait, too. The barrier may be destroyed once all waits with a time limit,
-/// and each arrive_and_wait() of a task below a scope or in a branch of a join, have returned. Throws only
+/// and each arrive_and_wait() of a task or coroutine below a scope or in a join, have returned. Throws only
 /// `stopped` from arrive_and_wait(), and from the constructor for a negative count; allocates nothing. Cost:
 /// one short lock per call, two for the last one of a phase. The checked build aborts if more arrive in a
 /// phase than are expected.

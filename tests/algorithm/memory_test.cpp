@@ -1,6 +1,8 @@
-// Loops allocate nothing; scans and copies go on if there is no memory; large sorts give theirs back.
+// Loops allocate nothing; scans and copies go on if there is no memory; workers get and give back large
+// memory.
 #include <malloc.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -31,6 +33,9 @@ std::atomic<bool> no_memory{false};
 std::atomic<int> large_frees{0};
 std::atomic<long> resident_pages{0};
 
+/// Bytes whose pages the library has asked for before their first use.
+std::atomic<std::size_t> populated{0};
+
 [[maybe_unused]] void note_free(void* block) {
     const std::size_t bytes = malloc_usable_size(block);
     if (bytes < std::size_t{1} << 25) {
@@ -56,6 +61,11 @@ std::atomic<long> resident_pages{0};
 [[gnu::noinline]] void operator delete(void* p, std::align_val_t) noexcept {
     note_free(p);
     std::free(p);
+}
+extern "C" int madvise(void* at, std::size_t bytes, int advice) noexcept {
+    constexpr int populate_write = 23; // MADV_POPULATE_WRITE, which older headers lack
+    populated += advice == populate_write ? bytes : 0;
+    return static_cast<int>(syscall(SYS_madvise, at, bytes, advice));
 }
 #endif
 
@@ -132,6 +142,25 @@ TEST_F(algorithm_memory, without_memory_a_sort_by_digits_goes_on) {
         });
         EXPECT_EQ(v, expected);
     }
+}
+
+// resize() would get the pages on one thread.
+TEST_F(algorithm_memory, workers_get_the_pages_of_a_large_result_before_resize_uses_them) {
+    if (!counts_allocations) {
+        GTEST_SKIP() << "a sanitizer has a madvise of its own";
+    }
+    pilfer::pool pool(workers(2));
+    std::vector<std::uint64_t> v(9 << 19);
+    std::iota(v.begin(), v.end(), std::uint64_t{0});
+    const auto populated_for = [&](std::uint64_t one_of) {
+        populated = 0;
+        const auto kept =
+            pool.run([&] { return pilfer::filter(v, [=](auto i) { return i % one_of == 0; }); });
+        EXPECT_EQ(kept.size(), (v.size() + one_of - 1) / one_of);
+        return populated.load();
+    };
+    EXPECT_GT(populated_for(1), v.size() * sizeof(v[0]) / 100 * 99); // less the pages where two parts meet
+    EXPECT_EQ(populated_for(2), 0U);
 }
 
 // A large block that is freed goes back to the system page by page, on one thread.

@@ -48,7 +48,7 @@ TEST_P(algorithm_select, copy_if_and_filter_keep_the_order) {
     });
 }
 
-TEST_P(algorithm_select, filter_to_a_vector_whose_memory_all_workers_get) {
+TEST_P(algorithm_select, filter_to_a_large_vector) {
     std::vector<std::uint64_t> v(9 << 19);
     std::iota(v.begin(), v.end(), std::uint64_t{0});
     pilfer::pool pool(with_workers());

@@ -38,14 +38,17 @@ TEST(Memory, PopulatedPagesAreThereAndKeepTheirContents) {
     auto* at = static_cast<char*>(os::reserve(4 * page));
     ASSERT_NE(at, nullptr);
     at[page] = 7;
-    os::populate(at, 3 * page);
+    constexpr int populate_write = 23; // MADV_POPULATE_WRITE, which older headers lack
+    (void)madvise(at + 2 * page, page, populate_write);
     unsigned char there[4] = {};
     ASSERT_EQ(mincore(at, 4 * page, there), 0);
-    if ((there[0] & 1) == 0) {
-        GTEST_SKIP() << "the kernel is older than Linux 5.14";
+    if ((there[2] & 1) == 0) {
+        GTEST_SKIP() << "the kernel is older than Linux 5.14, or an emulator ignores the call";
     }
+    os::populate(at, 2 * page);
+    ASSERT_EQ(mincore(at, 4 * page, there), 0);
+    EXPECT_EQ(there[0] & 1, 1);
     EXPECT_EQ(there[1] & 1, 1);
-    EXPECT_EQ(there[2] & 1, 1);
     EXPECT_EQ(there[3] & 1, 0);
     EXPECT_EQ(at[0], 0);
     EXPECT_EQ(at[page], 7);

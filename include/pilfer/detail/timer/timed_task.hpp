@@ -49,7 +49,7 @@ public:
     void pool_has_ended() noexcept;
     void wait_for_canceller() const noexcept;
 #if defined(PILFER_TEST)
-    /// True if `s` is a run of a timer. Its test_origin() is that of the timer, whoever fires it.
+    /// True if `s` is a run of a timer. Its test_origin() is that of the timer.
     [[nodiscard]] static bool is_run(const spark& s) noexcept { return s.run == &run_task; }
 #endif
 
