@@ -1,6 +1,7 @@
 // Reductions and scans: equal to std, in order, the same bits for every number of workers.
 // Optimised lightly: without inlining its many runs take ten times as long by g++.
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cmath>
 #include <deque>
@@ -10,6 +11,7 @@
 #include <ranges>
 #include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "algorithm/inputs.hpp"
@@ -383,13 +385,14 @@ TEST_P(algorithm_scan, in_place) {
 TEST(algorithm_scan_values, elements_are_converted_to_the_type_of_the_sums) {
     const watchdog limit{patience};
     const std::vector<double> v(300, 0.1);
+    const std::vector<float> narrow(300, 0.1F);
     std::vector<float> got(v.size());
-    std::vector<float> want(v.size(), 0.1F);
+    std::vector<float> want(v.size());
     const auto add = [](float a, auto b) {
         static_assert(std::is_same_v<decltype(b), float>);
         return a + b;
     };
-    std::exclusive_scan(want.begin(), want.end(), want.begin(), 0.0F);
+    pilfer::exclusive_scan(narrow, want.begin(), 0.0F, add, pilfer::grain{1000});
     pilfer::exclusive_scan(v, got.begin(), 0.0F, add, pilfer::grain{1000});
     EXPECT_EQ(got, want);
     EXPECT_GT(pilfer::reduce(v, 0.0F, std::identity{}, add, pilfer::grain{4}), 29.0F);
@@ -408,6 +411,107 @@ TEST(algorithm_scan_values, sums_of_narrow_types_warn_of_no_conversion) {
     EXPECT_EQ(out.back(), 300);
     pilfer::exclusive_scan(v, out.begin(), short{0});
     EXPECT_EQ(out.back(), 297);
+}
+
+/// The bits that the guide promises: four elements are combined first.
+TEST(algorithm_scan_values, numbers_are_combined_in_groups_of_four) {
+    const watchdog limit{patience};
+    const auto v = fractions(61);
+    std::vector<double> got(v.size());
+    std::vector<double> want;
+    double before = v[0];
+    want.push_back(before);
+    for (std::size_t i = 1; i != v.size(); ++i) { // element 1 begins the first block
+        if (i == 1) {
+            want.push_back(before += v[i]);
+            continue;
+        }
+        double sum = v[i];
+        const std::size_t end = v.size() - i >= 4 ? i + 4 : i + 1;
+        want.push_back(before + sum);
+        for (; i + 1 != end; ++i) {
+            sum += v[i + 1];
+            want.push_back(before + sum);
+        }
+        before += sum;
+    }
+    pilfer::inclusive_scan(v, got.begin());
+    EXPECT_EQ(got, want);
+}
+
+/// 256 blocks of 64 elements on two workers. The calls for an element are counted, and may wait for calls for
+/// others.
+class algorithm_scan_ahead : public ::testing::Test {
+protected:
+    static constexpr int block = 64;
+    static constexpr int middle = 64 * block; // where the helper begins
+    static constexpr int n = 256 * block;
+
+    /// Runs a scan whose map calls on_call(i, whether it is the first call for i).
+    template <class F>
+    void run(F on_call) {
+        std::vector<int> v(n);
+        std::iota(v.begin(), v.end(), 0);
+        std::vector<long> got(n);
+        std::vector<long> want(n);
+        const auto call = [&](int i) {
+            on_call(i, m_calls[static_cast<std::size_t>(i)].fetch_add(1) == 0);
+            return long{i} * 3;
+        };
+        std::transform_inclusive_scan(
+            v.begin(), v.end(), want.begin(), std::plus<>{}, [](int i) { return long{i} * 3; }, 5L);
+        pilfer::pool pool(workers(2));
+        pool.run([&] { pilfer::transform_inclusive_scan(v, got.begin(), std::plus<>{}, call, 5L); });
+        EXPECT_EQ(got, want);
+    }
+    [[nodiscard]] int calls(int i) const { return m_calls[static_cast<std::size_t>(i)]; }
+
+    const watchdog m_limit{patience};
+    std::vector<std::atomic<int>> m_calls = std::vector<std::atomic<int>>(n);
+};
+
+TEST_F(algorithm_scan_ahead, a_helper_goes_on_from_where_the_other_worker_arrives) {
+    pilfer::event summed;  // the helper has come to its third block
+    pilfer::event arrived; // the other worker is in the helper's first block
+    pilfer::event leads;   // the helper is past its third block
+    run([&](int i, bool first) {
+        if (i == 0 && first) {
+            summed.wait();
+        } else if (i == middle + 2 * block && first) {
+            summed.set();
+            arrived.wait();
+        } else if (i == middle && !first) {
+            arrived.set();
+            leads.wait();
+        } else if (i == middle + 3 * block && first) {
+            leads.set();
+        }
+    });
+    for (int i = middle; i != middle + 3 * block; ++i) {
+        ASSERT_EQ(calls(i), 2) << i; // a sum and a result
+    }
+    EXPECT_EQ(calls(middle + 3 * block), 1); // a result
+}
+
+TEST_F(algorithm_scan_ahead, a_helper_that_is_caught_leaves) {
+    pilfer::event summed;  // the helper has come to its second block
+    pilfer::event arrived; // the other worker is at the end of the first one
+    run([&](int i, bool first) {
+        if (i == 0 && first) {
+            summed.wait();
+        } else if (i == middle + block && first) {
+            summed.set();
+            arrived.wait();
+            // The other worker comes to this block meanwhile, as a rule.
+            for (int k = 0; k != 100; ++k) {
+                std::this_thread::yield();
+            }
+        } else if (i == middle + block - 1 && !first) {
+            arrived.set();
+        }
+    });
+    EXPECT_EQ(calls(middle), 2);
+    EXPECT_EQ(calls(middle + block), 2); // in vain if it was caught
 }
 
 PILFER_OVER_WORKERS(algorithm_reduce);

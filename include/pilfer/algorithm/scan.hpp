@@ -7,7 +7,7 @@
 // for for_each. Parameters have std's order; the results are those of std::ranges.
 //
 // Cost: a pool of one worker reads and writes every element once, and combines it twice unless the sums are
-// integers and `combine` is an operation of the header functional. Parts that another worker takes are read
+// integers and `combine` is an operation of the header functional. What another worker passes ahead is read
 // twice; the first such part is offered before the first element. It allocates one T a block; if there is no
 // memory, the scan goes on without it.
 #pragma once

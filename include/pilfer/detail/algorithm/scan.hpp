@@ -5,16 +5,21 @@
 // folded from that prefix. Every schedule does this, so that all give the same bits:
 //
 //  * The worker at the lowest unfinished block knows its prefix. It computes the results and the block's sum
-//    in one pass.
-//  * The upper half of the blocks is offered if another worker asks, once before the first block, and after a
-//    long block. A worker that takes it before the lower half has ended computes only the sums. When both
-//    halves are done, the prefixes follow in order, and a loop over these blocks computes the results.
-//  * If no thief has taken it by then, the upper half goes on in order.
+//    in one pass, and goes on to the next block.
+//  * A helper begins a quarter ahead, if another worker asks, once before the first block, and after a long
+//    block. It computes sums until the first worker arrives where it began. Then it knows the prefix of the
+//    block that it has come to, and computes results from there to the end. The first worker goes on over the
+//    blocks whose sums are known.
+//  * If the first worker comes to a block whose sum is missing, the helper was too late or too slow, and has
+//    nothing more to do. It may still be reading that block, whose results may go to the same place. So the
+//    first worker waits for it at the join of both, where it has to wait in any case, and goes on after that.
+//  * Both may get helpers of their own.
 //
-// A pool of one worker therefore reads every element once; what another worker takes is read twice. Source of
-// the two passes: Blelloch, CMU-CS-90-190.
+// A pool of one worker therefore reads every element once; what a helper has passed is read twice. Source of
+// sums that are computed ahead: Blelloch, CMU-CS-90-190.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <new>
@@ -39,6 +44,74 @@ namespace detail {
     return size < 64 ? 64 : size < 8192 ? size : 8192;
 }
 
+/// True if a loop has to be divided in the same way each time, or if the work of its parts is noted.
+[[nodiscard]] inline bool splits_are_fixed() noexcept {
+#if defined(PILFER_TEST)
+    if (loops_are_fixed()) {
+        return true;
+    }
+#endif
+    return this_worker()->recording;
+}
+
+/// How far a helper has come that computes the sums of blocks ahead of another worker.
+///
+///   bits 2..63  a block: all before it have their sums
+///   bit  1      the helper has begun, and may be reading this block
+///   bit  0      over: who has set it goes on from this block
+template <class T>
+class head_start {
+public:
+    struct place {
+        std::uint64_t block;
+        bool has_begun;
+        bool is_over;
+    };
+
+    explicit head_start(std::uint64_t first) noexcept : m_word(first << 2) {}
+
+    [[nodiscard]] place now() const noexcept {
+        const std::uint64_t seen = m_word.load(std::memory_order_acquire); // with move()
+        return {seen >> 2, (seen & begun) != 0, (seen & over) != 0};
+    }
+    /// The other worker has come to the first block. It does not change `prefix` until this object ends.
+    void arrive(const T& prefix) noexcept {
+        m_prefix.store(std::addressof(prefix), std::memory_order_release);
+    }
+    /// The helper: the prefix of the first block, or null.
+    [[nodiscard]] const T* prefix() const noexcept { return m_prefix.load(std::memory_order_acquire); }
+
+    // Each of these is false if the other side has ended the head start.
+    /// The helper begins.
+    [[nodiscard]] bool begin(std::uint64_t first) noexcept {
+        return this->move(first << 2, first << 2 | begun);
+    }
+    /// The helper has the sum of `block`.
+    [[nodiscard]] bool pass(std::uint64_t block) noexcept {
+        return this->move(block << 2 | begun, (block + 1) << 2 | begun);
+    }
+    /// The helper writes the results from `block` on.
+    [[nodiscard]] bool lead(std::uint64_t block) noexcept {
+        return this->move(block << 2 | begun, block << 2 | begun | over);
+    }
+    /// The other worker, which has come to the helper's block, does. Also false if the helper has moved.
+    [[nodiscard]] bool end(const place& seen) noexcept {
+        const std::uint64_t from = seen.block << 2 | (seen.has_begun ? begun : 0);
+        return this->move(from, from | over);
+    }
+
+private:
+    static constexpr std::uint64_t over = 1;
+    static constexpr std::uint64_t begun = 2;
+
+    [[nodiscard]] bool move(std::uint64_t from, std::uint64_t to) noexcept {
+        return m_word.compare_exchange_strong(from, to, std::memory_order_acq_rel, std::memory_order_relaxed);
+    }
+
+    std::atomic<std::uint64_t> m_word;
+    std::atomic<const T*> m_prefix{nullptr};
+};
+
 /// One scan of [0, n): from `in` to `out`, which may be the same.
 template <bool Inclusive, class I, class O, class T, class Map, class Combine>
 class scan_of {
@@ -48,33 +121,39 @@ public:
           m_report(report) {}
 
     /// Writes all results; `prefix` is what comes before the first element.
-    void run(T prefix) { this->in_order(0, m_blocks.count(), prefix, {}); }
+    void run(T prefix) {
+        if (race::splits_all || detail::splits_are_fixed()) {
+            this->in_two_passes(std::move(prefix));
+        } else {
+            this->in_order(0, m_blocks.count(), prefix, {});
+        }
+    }
 
 private:
+    using block_sums = std::unique_ptr<std::optional<T>[]>; // null: there was no memory
+
     /// The sum of a block is then told from its last result, with the same bits.
     static constexpr bool sum_is_last = any_grouping<Combine, T, T>;
+    /// Numbers are combined with each other first, four at a time, and then with what comes before them. So a
+    /// result waits for a quarter of the combinations before it. Sums of integers are ready at once.
+    static constexpr bool in_groups = std::is_arithmetic_v<T> && !sum_is_last;
+    struct group {
+        T sums[4]; // of the first element, the first two and so on
+    };
 
     /// Writes the results of blocks [first, last). `prefix` becomes that of block `last`.
     void in_order(std::uint64_t first, std::uint64_t last, T& prefix, piece_size piece) {
         piece.start();
         while (first != last) {
             const std::uint64_t left = last - first;
-            if (left > 1 &&
-                (race::splits_all || piece.splits_unasked() || detail::split_wanted(this_worker(), piece))) {
-                const std::uint64_t middle = last - detail::given_away(left);
-                this->halves(first, middle, last, prefix, piece);
+            if (left > 1 && (piece.splits_unasked() || detail::split_wanted(this_worker(), piece))) {
+                this->with_helper(first, first + (left + 3) / 4, last, prefix, piece);
                 return;
             }
             const std::uint64_t stop = first + piece.next(left);
             detail::as_part(m_report, [&] {
                 auto blocks = [&](std::uint64_t from, std::uint64_t to) {
-                    if constexpr (sum_is_last) {
-                        this->results<true>(from, to, prefix);
-                    } else {
-                        for (; from != to; ++from) {
-                            this->results<true>(from, from + 1, prefix);
-                        }
-                    }
+                    prefix = this->write(from, to, prefix);
                 };
                 detail::call_piece(blocks, first, stop);
             });
@@ -82,89 +161,228 @@ private:
             piece.done();
         }
     }
-    void halves(std::uint64_t first, std::uint64_t middle, std::uint64_t last, T& prefix,
-                const piece_size& piece) {
-        lower_half below;
-        bool in_order = false;
-        std::unique_ptr<std::optional<T>[]> sums;
-        auto sum_blocks = [&](std::uint64_t from, std::uint64_t to) {
-            for (; from != to; ++from) {
-                sums[from - middle].emplace(this->sum(from));
-            }
-        };
+    /// Likewise; a helper may begin at `middle`.
+    void with_helper(std::uint64_t first, std::uint64_t middle, std::uint64_t last, T& prefix,
+                     const piece_size& piece) {
+        head_start<T> ahead(middle);
+        std::uint64_t at = middle; // where results are missing when both have ended
+        std::optional<T> end;      // the prefix there
         auto lower = [&] {
             this->in_order(first, middle, prefix, piece.of_lower());
-            below.ends();
+            at = this->follow(ahead, middle, last, prefix, end, piece.of_lower());
         };
-        auto upper = [&] {
-            if (below.has_ended()) {
-                in_order = true;
-                this->in_order(middle, last, prefix, piece.of_upper());
-                return;
-            }
-            sums.reset(new (std::nothrow) std::optional<T>[last - middle]);
-            if (sums != nullptr) {
-                detail::run_pieces(middle, last, sum_blocks, m_report, piece.of_upper());
-            }
-        };
+        auto upper = [&] { this->help(ahead, middle, last, end, piece.of_upper()); };
         (void)detail::join_two(this_worker(), lower, upper, m_report);
-        if (in_order) {
+        if (end.has_value()) {
+            prefix = std::move(*end);
+        }
+        this->in_order(at, last, prefix, piece.of_lower());
+    }
+    /// Goes on at block `at`, where the helper began. Returns the block that it has caught the helper at, or
+    /// `last`.
+    [[nodiscard]] std::uint64_t follow(head_start<T>& ahead, std::uint64_t at, std::uint64_t last,
+                                       const T& prefix, std::optional<T>& end, const piece_size& piece) {
+        std::optional<T> mine;
+        auto next = [&] {
+            detail::as_part(m_report, [&] {
+                auto block = [&](std::uint64_t from, std::uint64_t to) {
+                    mine = this->write(from, to, mine.has_value() ? std::as_const(*mine) : prefix);
+                };
+                detail::call_piece(block, at, at + 1);
+            });
+            ++at;
+        };
+        ahead.arrive(prefix);
+        auto helper = ahead.now();
+        for (; !helper.is_over; helper = ahead.now()) {
+            if (helper.block != at) {
+                next();
+            } else if (ahead.end(helper)) {
+                end = std::move(mine);
+                return at;
+            }
+        }
+        if (at != helper.block) {
+            if (!mine.has_value()) {
+                next();
+            }
+            this->in_order(at, helper.block, *mine, piece);
+        }
+        return last;
+    }
+    /// Computes sums of blocks from `at` on, and when the other worker has come there, results.
+    void help(head_start<T>& ahead, std::uint64_t at, std::uint64_t last, std::optional<T>& end,
+              piece_size piece) {
+        const std::uint64_t first = at;
+        if (ahead.now().is_over) { // as a rule: no other worker has taken this
             return;
         }
-        if (sums == nullptr) { // without memory for the sums the blocks just follow in order
-            this->in_order(middle, last, prefix, piece.of_lower());
+        const block_sums of_blocks(new (std::nothrow) std::optional<T>[last - first]);
+        if (of_blocks == nullptr || !ahead.begin(first)) { // the other one goes on alone
+            return;
+        }
+        auto sum_block = [&](std::uint64_t from, std::uint64_t) {
+            of_blocks[from - first].emplace(this->sum(from));
+        };
+        while (at != last && ahead.prefix() == nullptr) {
+            (void)detail::split_wanted(this_worker(), piece); // leaves if the scan is stopped
+            detail::as_part(m_report, [&] { detail::call_piece(sum_block, at, at + 1); });
+            if (!ahead.pass(at)) {
+                return;
+            }
+            ++at;
+        }
+        if (at == first || at == last || !ahead.lead(at)) { // without a sum it would only be in the way
             return;
         }
         detail::as_part(m_report, [&] {
-            for (std::uint64_t block = middle; block != last; ++block) {
-                std::optional<T>& sum = sums[block - middle];
-                T next = detail::combined<T>(m_combine, std::as_const(prefix), std::as_const(*sum));
-                sum.emplace(std::move(prefix));
+            end = this->after(*ahead.prefix(), of_blocks[0]);
+            for (std::uint64_t i = 1; i != at - first; ++i) {
+                end = this->after(*end, of_blocks[i]);
+            }
+        });
+        this->in_order(at, last, *end, piece);
+    }
+    [[nodiscard]] T after(const T& prefix, const std::optional<T>& sum) {
+        return detail::combined<T>(m_combine, prefix, *sum);
+    }
+
+    /// The form whose parts do not depend on who is faster.
+    void in_two_passes(T prefix) {
+        const std::uint64_t count = m_blocks.count();
+        const block_sums of_blocks(new (std::nothrow) std::optional<T>[count]); // in the end: their prefixes
+        if (of_blocks == nullptr) {
+            auto all = [&](std::uint64_t from, std::uint64_t to) { prefix = this->write(from, to, prefix); };
+            detail::as_part(m_report, [&] { detail::call_piece(all, 0, count); });
+            return;
+        }
+        auto sum_blocks = [&](std::uint64_t from, std::uint64_t to) {
+            for (; from != to; ++from) {
+                of_blocks[from].emplace(this->sum(from));
+            }
+        };
+        detail::run_pieces(0, count, sum_blocks, m_report, {});
+        detail::as_part(m_report, [&] {
+            for (std::uint64_t i = 0; i != count; ++i) {
+                T next = this->after(prefix, of_blocks[i]);
+                of_blocks[i].emplace(std::move(prefix));
                 prefix = std::move(next);
             }
         });
         auto write_blocks = [&](std::uint64_t from, std::uint64_t to) {
             for (; from != to; ++from) {
-                this->results<false>(from, from + 1, *sums[from - middle]);
+                (void)this->results(from, from + 1, *of_blocks[from]);
             }
         };
-        detail::run_pieces(middle, last, write_blocks, m_report, piece.of_lower());
+        detail::run_pieces(0, count, write_blocks, m_report, {});
     }
 
-    [[nodiscard]] T sum(std::uint64_t block) {
-        kept_close<Map, std::iter_reference_t<I>> map = m_map;
-        kept_close<Combine, T, T> combine = m_combine;
-        return detail::serial_fold<T>(detail::at(m_in, m_blocks.begin(block)),
-                                      detail::at(m_in, m_blocks.begin(block + 1)), map, combine);
-    }
-    /// Writes the results of a block, or of several ones if sum_is_last. With `Next`, `prefix` becomes that
-    /// of the next block.
-    template <bool Next>
-    void results(std::uint64_t block, std::uint64_t last, T& prefix) {
-        kept_close<Map, std::iter_reference_t<I>> map = m_map;
-        kept_close<Combine, T, T> combine = m_combine;
-        const std::uint64_t begin = m_blocks.begin(block);
-        I from = detail::at(m_in, begin);
-        const I stop = detail::at(m_in, m_blocks.begin(last));
-        O to = detail::at(m_out, begin);
-        if constexpr (!Next || sum_is_last) {
-            T run = std::move(prefix);
-            for (; from != stop; ++from, (void)++to) {
-                run = step(run, detail::converted<T>(std::invoke(map, *from)), to, combine);
-            }
-            prefix = std::move(run);
+    /// Writes the results of blocks and returns the prefix of block `last`.
+    [[nodiscard]] T write(std::uint64_t first, std::uint64_t last, const T& prefix) {
+        if constexpr (sum_is_last) {
+            return this->results(first, last, prefix);
         } else {
-            // The element is read before the result is written: both may be in one place. The chain of the
-            // sums runs beside the chain of the results and costs no time of its own.
-            T total = T(std::invoke(map, *from));
-            T run = step(prefix, std::as_const(total), to, combine);
-            for (++from, (void)++to; from != stop; ++from, (void)++to) {
-                const T value = T(std::invoke(map, *from));
-                total = detail::combined<T>(combine, std::move(total), value);
-                run = step(run, value, to, combine);
+            T next = this->results_and_sum(first, prefix);
+            while (++first != last) {
+                next = this->results_and_sum(first, next);
             }
-            prefix = detail::combined<T>(combine, std::as_const(prefix), std::as_const(total));
+            return next;
         }
+    }
+    [[nodiscard]] T sum(std::uint64_t i) {
+        kept_close<Map, std::iter_reference_t<I>> map = m_map;
+        kept_close<Combine, T, T> combine = m_combine;
+        I from = detail::at(m_in, m_blocks.begin(i));
+        std::uint64_t left = m_blocks.begin(i + 1) - m_blocks.begin(i) - 1;
+        T total = T(std::invoke(map, *from));
+        ++from;
+        if constexpr (in_groups) {
+            for (; left >= 4; left -= 4) {
+                total = detail::combined<T>(combine, total, next_group(from, map, combine).sums[3]);
+            }
+        }
+        for (; left != 0; --left, (void)++from) {
+            total =
+                detail::combined<T>(combine, std::move(total), detail::converted<T>(std::invoke(map, *from)));
+        }
+        return total;
+    }
+    /// Writes results that are folded from `prefix`, and returns what comes after them.
+    T results(std::uint64_t first, std::uint64_t last, const T& prefix) {
+        kept_close<Map, std::iter_reference_t<I>> map = m_map;
+        kept_close<Combine, T, T> combine = m_combine;
+        const std::uint64_t begin = m_blocks.begin(first);
+        I from = detail::at(m_in, begin);
+        O to = detail::at(m_out, begin);
+        std::uint64_t left = m_blocks.begin(last) - begin - 1;
+        T run = step(prefix, detail::converted<T>(std::invoke(map, *from)), to, combine);
+        ++from;
+        ++to;
+        if constexpr (in_groups) {
+            for (; left >= 4; left -= 4) {
+                run = write_group(run, next_group(from, map, combine), to, combine);
+            }
+        }
+        for (; left != 0; --left, (void)++from, (void)++to) {
+            run = step(run, detail::converted<T>(std::invoke(map, *from)), to, combine);
+        }
+        return run;
+    }
+    /// Likewise for one block, but returns the prefix of the next one.
+    T results_and_sum(std::uint64_t i, const T& prefix) {
+        kept_close<Map, std::iter_reference_t<I>> map = m_map;
+        kept_close<Combine, T, T> combine = m_combine;
+        const std::uint64_t begin = m_blocks.begin(i);
+        I from = detail::at(m_in, begin);
+        O to = detail::at(m_out, begin);
+        std::uint64_t left = m_blocks.begin(i + 1) - begin - 1;
+        // The element is read before the result is written: both may be in one place. The chain of the sums
+        // runs beside the chain of the results and costs no time of its own.
+        T total = T(std::invoke(map, *from));
+        T run = step(prefix, std::as_const(total), to, combine);
+        ++from;
+        ++to;
+        if constexpr (in_groups) {
+            for (; left >= 4; left -= 4) {
+                const group g = next_group(from, map, combine);
+                total = detail::combined<T>(combine, total, g.sums[3]);
+                run = write_group(run, g, to, combine);
+            }
+        }
+        for (; left != 0; --left, (void)++from, (void)++to) {
+            const T value = T(std::invoke(map, *from));
+            total = detail::combined<T>(combine, std::move(total), value);
+            run = step(run, value, to, combine);
+        }
+        return detail::combined<T>(combine, prefix, std::as_const(total));
+    }
+
+    /// Reads four elements.
+    template <class Function, class Call>
+    static PILFER_ALWAYS_INLINE group next_group(I& from, Function& map, Call& combine) {
+        group g;
+        g.sums[0] = T(std::invoke(map, *from));
+        for (unsigned k = 1; k != 4; ++k) {
+            g.sums[k] =
+                detail::combined<T>(combine, g.sums[k - 1], detail::converted<T>(std::invoke(map, *++from)));
+        }
+        ++from;
+        return g;
+    }
+    /// Writes four results and returns what comes before the next element.
+    template <class Call>
+    static PILFER_ALWAYS_INLINE T write_group(const T& run, const group& g, O& to, Call& combine) {
+        const T sums[] = {
+            detail::combined<T>(combine, run, g.sums[0]), detail::combined<T>(combine, run, g.sums[1]),
+            detail::combined<T>(combine, run, g.sums[2]), detail::combined<T>(combine, run, g.sums[3])};
+        for (unsigned k = 0; k != 4; ++k, (void)++to) {
+            if constexpr (Inclusive) {
+                *to = sums[k];
+            } else {
+                *to = k == 0 ? run : sums[k - 1];
+            }
+        }
+        return sums[3];
     }
     /// Writes one result and returns what comes before the next element.
     template <class Value, class Call>

@@ -17,7 +17,7 @@ namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
-/// How much of a range goes to a worker that asks: the upper half of it. No other function decides this.
+/// How much of a range goes to a worker that asks: the upper half of it. Only a scan decides otherwise.
 [[nodiscard]] constexpr std::uint64_t given_away(std::uint64_t left) noexcept { return left - left / 2; }
 
 /// True if a part of the range should be announced. Called if the signal word asks for something.
