@@ -2,8 +2,9 @@
 """The algorithms against std, std::execution::par, oneTBB and OpenMP: medians of rounds in which all take turns.
 
 bench/algorithms.py [--build DIR] [--workers 1,2] [--rounds N] [--elements N] runs bench-algorithms, which verifies every
-result, and writes bench/results/algorithms-<machine>.json and the tables of docs/results.md. With --check it writes nothing
-and ends with 1 if the page is not what the file says."""
+result, and writes bench/results/algorithms-<machine>.json and the tables of docs/results.md. With --row NAME it measures one
+algorithm again, for the workers and elements of the file. With --check it writes nothing and ends with 1 if the page is not
+what the file says."""
 import argparse
 import concurrent.futures
 import json
@@ -33,15 +34,26 @@ def measure(build, workers, rounds, elements, *row_and_runtime):
     return json.loads(done.stdout)
 
 
-def limits(build, rounds, elements, names):
+def limits(build, rounds, rows):
     """How much more two programs of one worker do at once than one of them alone: no run on two workers gains more."""
     found = {}
     with concurrent.futures.ThreadPoolExecutor(2) as pair:
-        for name in names:
-            def seconds(_, name=name):
+        for row in rows:
+            name, elements = row["name"], row["elements"]
+            def seconds(_, name=name, elements=elements):
                 return statistics.median(measure(build, 1, rounds, elements, name, "pilfer")["rows"][0]["seconds"]["pilfer"])
             found[name] = 2 * seconds(0) / max(pair.map(seconds, range(2)))
     return found
+
+
+def measure_row(data, build, rounds, name):
+    """Replaces the figures of one algorithm."""
+    for run in data["runs"]:
+        if name not in [row["name"] for row in run["rows"]]:
+            sys.exit(f"algorithms.py: the file has no algorithm {name!r}")
+        (new,) = measure(build, run["workers"], rounds, run["elements"], name)["rows"]
+        run["rows"] = [new if row["name"] == name else row for row in run["rows"]]
+    data["limits"].update(limits(build, rounds, [new]))
 
 
 def gains(data):
@@ -78,6 +90,7 @@ def main():
     parser.add_argument("--workers", default="1,2", help="numbers of workers (default: 1,2)")
     parser.add_argument("--rounds", type=int, default=11)
     parser.add_argument("--elements", type=int, default=100_000_000)
+    parser.add_argument("--row", metavar="NAME", help="measure this algorithm alone, and keep the others' figures")
     parser.add_argument("--note", default="", help="a sentence for the page, such as what else the machine did")
     parser.add_argument("--check", action="store_true")
     options = parser.parse_args()
@@ -89,11 +102,16 @@ def main():
         sys.exit("algorithms.py: docs/results.md has no place for the tables")
     name = place.group(2) if options.check else "algorithms-" + results.file_name(results.machine())
     path = os.path.join(HERE, "results", name)
-    if not options.check:
+    if options.row:
+        with open(path, encoding="utf-8") as file:
+            data = json.load(file)
+        measure_row(data, options.build, options.rounds, options.row)
+    elif not options.check:
         runs = [measure(options.build, int(workers), options.rounds, options.elements) for workers in options.workers.split(",")]
         data = {"machine": results.machine(), "note": options.note, "runs": runs}
         if {1, 2} <= {run["workers"] for run in runs}:
-            data["limits"] = limits(options.build, options.rounds, options.elements, [row["name"] for row in runs[0]["rows"]])
+            data["limits"] = limits(options.build, options.rounds, runs[0]["rows"])
+    if not options.check:
         with open(path, "w", encoding="utf-8") as file:
             json.dump(data, file, indent=1)
             file.write("\n")

@@ -55,6 +55,7 @@ struct row {
     std::string name;
     std::size_t elements;
     std::vector<runtime> runtimes;
+    std::function<void()> prepare = nullptr; // before each run, and not measured
 };
 
 // Closures, not functions: a pointer to a function is not inlined by every runtime.
@@ -284,54 +285,28 @@ row histogram_row(const inputs& in) {
 double sorted_result(const std::vector<int>& v) {
     return v.front() + 3.0 * v[v.size() / 2] + 7.0 * v[v.size() / 3] + v.back();
 }
+double sorted_result(const std::vector<std::string>& v) {
+    return v.front()[0] + 3.0 * v[v.size() / 2].back() + 7.0 * v[v.size() / 3].back() +
+           11.0 * v.back().back();
+}
 
-/// Each run sorts a copy of the keys that begins elsewhere. A processor would learn by heart how a short
+/// Each run sorts a copy of `from` in `v` that begins elsewhere. A processor would learn by heart how a short
 /// input that comes again is sorted.
-row sort_row(inputs& in) {
-    const auto& keys = in.keys;
-    auto& chosen = in.chosen;
+template <class T>
+row sort_row(const char* name, const std::vector<T>& from, std::vector<T>& v) {
     const auto par = std::execution::par;
-    const auto sorted = [&](auto sort) {
-        return [&keys, &chosen, sort, turn = std::size_t{0}]() mutable {
-            turn = (turn + 37) % keys.size();
-            std::rotate_copy(keys.begin(), keys.begin() + static_cast<std::ptrdiff_t>(turn), keys.end(),
-                             chosen.begin());
-            sort(chosen);
-            return sorted_result(chosen);
-        };
-    };
-    return {"sort",
-            keys.size(),
-            {{"std", sorted([](auto& v) { std::sort(v.begin(), v.end()); })},
-             {"pilfer", sorted([](auto& v) { pilfer::sort(v); })},
-             {"std par", sorted([par](auto& v) { std::sort(par, v.begin(), v.end()); })},
-             {"oneTBB", sorted([](auto& v) { tbb::parallel_sort(v.begin(), v.end()); })}}};
-}
-
-std::size_t words_result(const std::vector<std::string>& v) {
-    return v.front()[0] + 3U * v[v.size() / 2].back() + 7U * v[v.size() / 3].back() + 11U * v.back().back();
-}
-
-/// As sort_row(), with strings of up to 20 digits.
-row sort_words_row(inputs& in) {
-    const auto& words = in.words;
-    auto& sorted_words = in.sorted_words;
-    const auto par = std::execution::par;
-    const auto sorted = [&](auto sort) {
-        return [&words, &sorted_words, sort, turn = std::size_t{0}]() mutable {
-            turn = (turn + 37) % words.size();
-            std::rotate_copy(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(turn), words.end(),
-                             sorted_words.begin());
-            sort(sorted_words);
-            return static_cast<double>(words_result(sorted_words));
-        };
-    };
-    return {"sort strings",
-            words.size(),
-            {{"std", sorted([](auto& v) { std::sort(v.begin(), v.end()); })},
-             {"pilfer", sorted([](auto& v) { pilfer::sort(v); })},
-             {"std par", sorted([par](auto& v) { std::sort(par, v.begin(), v.end()); })},
-             {"oneTBB", sorted([](auto& v) { tbb::parallel_sort(v.begin(), v.end()); })}}};
+    const auto sorted = [&v](auto sort) { return [&v, sort] { return sort(), sorted_result(v); }; };
+    return {name,
+            from.size(),
+            {{"std", sorted([&v] { std::sort(v.begin(), v.end()); })},
+             {"pilfer", sorted([&v] { pilfer::sort(v); })},
+             {"std par", sorted([&v, par] { std::sort(par, v.begin(), v.end()); })},
+             {"oneTBB", sorted([&v] { tbb::parallel_sort(v.begin(), v.end()); })}},
+            [&from, &v, turn = std::size_t{0}]() mutable {
+                turn = (turn + 37) % from.size();
+                std::rotate_copy(from.begin(), from.begin() + static_cast<std::ptrdiff_t>(turn), from.end(),
+                                 v.begin());
+            }};
 }
 
 #if defined(BENCH_PARLAY)
@@ -361,28 +336,27 @@ void add_parlaylib(row& r, inputs& in) {
             return histogram_result(std::vector<std::uint64_t>(counts.begin(), counts.end()));
         });
     } else if (r.name == "sort") {
-        add([&in] {
-            in.chosen = in.keys;
-            parlay_side::sort(in.chosen);
-            return sorted_result(in.chosen);
-        });
+        add([&in] { return parlay_side::sort(in.chosen), sorted_result(in.chosen); });
     } else if (r.name == "sort strings") {
-        add([&in] {
-            in.sorted_words = in.words;
-            parlay_side::sort(in.sorted_words);
-            return static_cast<double>(words_result(in.sorted_words));
-        });
+        add([&in] { return parlay_side::sort(in.sorted_words), sorted_result(in.sorted_words); });
     }
 }
 #endif
 
 /// The seconds of one call: the mean of `times`. Its result goes to `got`.
-double seconds_of(const runtime& one, int times, double& got) {
-    const auto begin = std::chrono::steady_clock::now();
-    for (int i = 0; i < times; ++i) {
-        got = one.run();
+double seconds_of(const row& r, const runtime& one, int times, double& got) {
+    const int at_once = r.prepare ? 1 : times;
+    std::chrono::duration<double> took{0};
+    for (int done = 0; done < times; done += at_once) {
+        if (r.prepare) {
+            r.prepare();
+        }
+        const auto begin = std::chrono::steady_clock::now();
+        for (int i = 0; i < at_once; ++i) {
+            got = one.run();
+        }
+        took += std::chrono::steady_clock::now() - begin;
     }
-    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
     return took.count() / times;
 }
 
@@ -425,7 +399,8 @@ int main(int argc, char** argv) {
     std::printf("{\"workers\": %u, \"elements\": %zu, \"rows\": [", workers, n);
     bool first_row = true;
     for (row r : {transform_row(in), reduce_row(in), dot_row(in), scan_row(in), filter_row(in), find_row(in),
-                  histogram_row(in), sort_row(in), sort_words_row(in)}) {
+                  histogram_row(in), sort_row("sort", in.keys, in.chosen),
+                  sort_row("sort strings", in.words, in.sorted_words)}) {
         if (argc >= 5 && r.name != argv[4]) {
             continue;
         }
@@ -433,7 +408,8 @@ int main(int argc, char** argv) {
         add_parlaylib(r, in);
 #endif
         std::vector<std::vector<double>> seconds(r.runtimes.size());
-        const double want = r.runtimes[0].run();
+        double want = 0;
+        (void)seconds_of(r, r.runtimes[0], 1, want);
         if (argc == 6) {
             std::erase_if(r.runtimes, [&](const runtime& one) { return one.name != argv[5]; });
             seconds.resize(r.runtimes.size());
@@ -449,7 +425,7 @@ int main(int argc, char** argv) {
                 const std::size_t i = round % 2 == 0 ? turn : r.runtimes.size() - 1 - turn;
                 const auto& one = r.runtimes[i];
                 double got = 0;
-                const auto measure = [&] { return seconds_of(one, times, got); };
+                const auto measure = [&] { return seconds_of(r, one, times, got); };
                 const double took = one.name == "pilfer" ? pool.run(measure) : measure();
                 if (!same(got, want)) {
                     std::fprintf(stderr, "%s by %s: %.17g, not %.17g\n", r.name.c_str(), one.name.c_str(),
