@@ -32,7 +32,7 @@ docs/features.py --check || failed=1
 bench/readme.py --check || failed=1
 bench/sort.py --check || failed=1
 bench/algorithms.py --check || failed=1
-bench/lengths.py --check || failed=1
+bench/pictures.py --check || failed=1
 
 # Every public name is explained. Only where its tool is: the short leg does not install it.
 if command -v doxygen >/dev/null; then

@@ -28,6 +28,16 @@ if(TARGET bench-sort)
     endforeach()
 endif()
 
+# What pictures.py asks for.
+if(TARGET bench-graph)
+    add_test(NAME bench.graph.line COMMAND bench-graph 2 1 10 100 wavefront)
+    set_tests_properties(bench.graph.line PROPERTIES LABELS bench TIMEOUT ${PILFER_TEST_TIMEOUT})
+endif()
+if(TARGET bench-pipeline)
+    add_test(NAME bench.pipeline.line COMMAND bench-pipeline 1 100 100 equal 2)
+    set_tests_properties(bench.pipeline.line PROPERTIES LABELS bench TIMEOUT ${PILFER_TEST_TIMEOUT})
+endif()
+
 find_package(Python3 COMPONENTS Interpreter QUIET)
 if(Python3_FOUND)
     add_test(NAME bench.scripts COMMAND "${Python3_EXECUTABLE}" "${CMAKE_CURRENT_SOURCE_DIR}/test_scripts.py"

@@ -1,9 +1,8 @@
 // bench-pipeline: pilfer::pipeline beside oneTBB's parallel_pipeline and plain calls, in one interleaved run.
 //
-// Arguments: rounds (default 15), microseconds of a run (default 100,000). Prints medians and ratios of them.
-#include <time.h>
-
-#include <algorithm>
+// bench-pipeline [ROUNDS [US]]: rounds (default 15), microseconds of a run (default 100,000). Prints medians
+// and ratios of them. bench-pipeline ROUNDS US NS KIND WORKERS: items of NS nanoseconds alone. Prints one
+// line of JSON with the seconds of an item.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -19,25 +18,13 @@
 
 #include <pilfer/pilfer.hpp>
 
+#include "common/work.hpp"
+
 namespace {
 
+using bench::work;
+
 constexpr std::size_t tokens = 8;
-
-[[nodiscard]] std::int64_t now() {
-    timespec t{};
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * 1'000'000'000LL + t.tv_nsec;
-}
-
-/// Steps of a chain of multiplications: work that takes as long on each processor of a machine, however often
-/// it is interrupted.
-[[nodiscard]] std::uint64_t work(std::uint64_t x, std::uint64_t steps) {
-    for (std::uint64_t i = 0; i < steps; ++i) {
-        x = x * 6364136223846793005U + 1442695040888963407U;
-        x ^= x >> 29;
-    }
-    return x;
-}
 
 /// A pipeline of a serial, a parallel and a serial stage, and the work of an item in each of them, in steps.
 struct shape {
@@ -96,33 +83,76 @@ struct shape {
 struct way {
     std::string name;
     std::function<std::uint64_t(const shape&)> run;
-    std::vector<double> times = {};
+    std::vector<double> times = {}; ///< seconds of an item
 
     /// Runs it once. False if the sum is wrong.
     [[nodiscard]] bool once(const shape& s, std::uint64_t answer) {
-        const std::int64_t begin = now();
-        const bool right = run(s) == answer;
-        times.push_back(static_cast<double>(now() - begin) / static_cast<double>(s.items));
+        bool right = false;
+        const double took = bench::seconds([&] { right = run(s) == answer; });
+        times.push_back(took / static_cast<double>(s.items));
         return right;
     }
 };
 
-[[nodiscard]] double median(std::vector<double> v) {
-    std::sort(v.begin(), v.end());
-    return v[v.size() / 2];
+/// Items whose work is all in the parallel stage ("middle"), or a third in each ("equal").
+[[nodiscard]] shape shape_of(const std::string& kind, std::uint64_t items, std::uint64_t steps) {
+    return kind == "middle" ? shape{items, 0, steps, 0} : shape{items, steps / 3, steps / 3, steps / 3};
 }
 
-/// Nanoseconds of a step.
-[[nodiscard]] double step_time() {
-    double best = 1e9;
-    volatile std::uint64_t result = 0;
-    for (int i = 0; i < 20; ++i) {
-        const std::int64_t begin = now();
-        result = work(static_cast<std::uint64_t>(begin), 100'000);
-        best = std::min(best, static_cast<double>(now() - begin) / 100'000);
+/// Runs all ways in turn. Ends the program if a sum is wrong.
+[[nodiscard]] std::vector<way> measure(const shape& s, int rounds, pilfer::pool& pool) {
+    std::vector<way> ways;
+    ways.push_back({"plain", by_plain_calls});
+    ways.push_back({"pilfer", by_pilfer});
+#ifdef BENCH_PIPELINE_TBB
+    ways.push_back({"oneTBB", by_tbb});
+#endif
+    const std::uint64_t answer = by_plain_calls(s);
+    for (int round = 0; round < rounds; ++round) {
+        for (way& w : ways) {
+            // The thread that calls oneTBB is one of its workers. So that of pilfer is one, too.
+            const bool is_task = w.name == "pilfer";
+            if (!(is_task ? pool.run([&] { return w.once(s, answer); }) : w.once(s, answer))) {
+                std::fputs("bench-pipeline: a sum is wrong\n", stderr);
+                std::exit(1);
+            }
+        }
     }
-    (void)result;
-    return best;
+    return ways;
+}
+
+/// Workers of both runtimes.
+struct runtimes {
+    pilfer::pool pool;
+#ifdef BENCH_PIPELINE_TBB
+    tbb::global_control limit;
+    explicit runtimes(unsigned workers)
+        : pool({.workers = workers}), limit(tbb::global_control::max_allowed_parallelism, workers) {}
+#else
+    explicit runtimes(unsigned workers) : pool({.workers = workers}) {}
+#endif
+};
+
+void print_tables(int rounds, double run_us) {
+    const std::uint64_t steps_of_1_us = bench::steps_for(1000);
+    std::printf("%zu tokens; medians of %d rounds; ns an item\n", tokens, rounds);
+    std::printf("%-8s | %6s | %7s | %8s | %8s | %8s | %s\n", "work", "us", "workers", "plain", "pilfer",
+                "oneTBB", "oneTBB / pilfer");
+    for (const unsigned workers : {1U, 2U}) {
+        runtimes both(workers);
+        for (const char* kind : {"middle", "equal"}) {
+            for (const double us : {0.1, 1.0, 10.0}) {
+                const auto steps = static_cast<std::uint64_t>(us * static_cast<double>(steps_of_1_us));
+                const shape s = shape_of(kind, static_cast<std::uint64_t>(run_us / us), steps);
+                const std::vector<way> ways = measure(s, rounds, both.pool);
+                const double pilfer_time = bench::median(ways[1].times) * 1e9;
+                const double tbb_time = ways.size() > 2 ? bench::median(ways[2].times) * 1e9 : 0;
+                std::printf("%-8s | %6.1f | %7u | %8.0f | %8.0f | %8.0f | %.2f\n", kind, us, workers,
+                            bench::median(ways[0].times) * 1e9, pilfer_time, tbb_time,
+                            tbb_time / pilfer_time);
+            }
+        }
+    }
 }
 
 } // namespace
@@ -130,50 +160,16 @@ struct way {
 int main(int argc, char** argv) {
     const int rounds = argc > 1 ? std::atoi(argv[1]) : 15;
     const double run_us = argc > 2 ? std::atof(argv[2]) : 100'000;
-    const double step = step_time();
-    std::printf("%zu tokens; medians of %d rounds; ns an item\n", tokens, rounds);
-    std::printf("%-8s | %6s | %7s | %8s | %8s | %8s | %s\n", "work", "us", "workers", "plain", "pilfer",
-                "oneTBB", "oneTBB / pilfer");
-    bool right = true;
-    for (const unsigned workers : {1U, 2U}) {
-        pilfer::options o;
-        o.workers = workers;
-        pilfer::pool pool(o);
-#ifdef BENCH_PIPELINE_TBB
-        const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, workers);
-#endif
-        for (const char* kind : {"middle", "equal"}) {
-            for (const double us : {0.1, 1.0, 10.0}) {
-                const auto steps = static_cast<std::uint64_t>(us * 1000 / step);
-                shape s{static_cast<std::uint64_t>(run_us / us), 0, steps, 0};
-                if (kind[0] == 'e') {
-                    s.source = s.middle = s.last = steps / 3;
-                }
-                std::vector<way> ways;
-                ways.push_back({"plain", by_plain_calls});
-                ways.push_back({"pilfer", by_pilfer});
-#ifdef BENCH_PIPELINE_TBB
-                ways.push_back({"oneTBB", by_tbb});
-#endif
-                const std::uint64_t answer = by_plain_calls(s);
-                for (int round = 0; round < rounds; ++round) {
-                    for (way& w : ways) {
-                        // The thread that calls oneTBB is one of its workers. So that of pilfer is one, too.
-                        const bool is_task = w.name == "pilfer";
-                        right = (is_task ? pool.run([&] { return w.once(s, answer); }) : w.once(s, answer)) &&
-                                right;
-                    }
-                }
-                const double pilfer_time = median(ways[1].times);
-                const double tbb_time = ways.size() > 2 ? median(ways[2].times) : 0;
-                std::printf("%-8s | %6.1f | %7u | %8.0f | %8.0f | %8.0f | %.2f\n", kind, us, workers,
-                            median(ways[0].times), pilfer_time, tbb_time, tbb_time / pilfer_time);
-            }
-        }
+    if (argc <= 5) {
+        print_tables(rounds, run_us);
+        return 0;
     }
-    if (!right) {
-        std::fputs("bench-pipeline: a sum is wrong\n", stderr);
-        return 1;
+    const double ns = std::atof(argv[3]);
+    runtimes both(static_cast<unsigned>(std::atoi(argv[5])));
+    const auto items = static_cast<std::uint64_t>(run_us * 1000 / std::max(ns, 20.0));
+    std::vector<bench::timed> results;
+    for (const way& w : measure(shape_of(argv[4], items, bench::steps_for(ns)), rounds, both.pool)) {
+        results.push_back({w.name, w.times});
     }
-    return 0;
+    bench::print_json(results);
 }

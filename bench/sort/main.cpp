@@ -1,12 +1,10 @@
 // bench-sort: one way to sort one input, timed and verified; one line of JSON for each repetition.
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <ctime>
 #include <functional>
-#include <memory>
 #include <random>
 #include <string>
 #include <string_view>
@@ -23,6 +21,8 @@
 #include <pilfer/pilfer.hpp>
 #include <pilfer/sort.hpp>
 
+#include "common/work.hpp"
+
 namespace {
 
 struct setting {
@@ -30,7 +30,7 @@ struct setting {
     std::string input = "uint32";
     unsigned workers = 1;
     std::size_t count = 1'000'000;
-    int repeat = 1;
+    std::size_t repeat = 1;
 };
 
 struct record {
@@ -50,15 +50,15 @@ double processor_seconds() {
 
 /// Sorts `values`; false if this build has not this way.
 template <class T, class Less>
-bool sort_by(const setting& s, pilfer::pool* pool, std::vector<T>& values, Less less) {
+bool sort_by(const setting& s, std::vector<T>& values, Less less) {
     if (s.way == "std") {
         std::sort(values.begin(), values.end(), less);
     } else if (s.way == "std_stable") {
         std::ranges::stable_sort(values, less);
     } else if (s.way == "pilfer") {
-        pool->run([&] { pilfer::sort(values, less); });
+        pilfer::sort(values, less);
     } else if (s.way == "pilfer_stable") {
-        pool->run([&] { pilfer::stable_sort(values, less); });
+        pilfer::stable_sort(values, less);
 #ifdef BENCH_SORT_TBB
     } else if (s.way == "tbb") {
         tbb::parallel_sort(values.begin(), values.end(), less);
@@ -91,37 +91,43 @@ std::uint64_t hash_of(const std::vector<T>& values) {
     return sum;
 }
 
+/// Each repetition sorts a part of `input` of its own: a processor remembers the branches of a short one.
+template <class T, class Less>
+int repeat(const setting& s, const std::vector<T>& input, Less less) {
+    const auto part = [&](std::size_t i, std::size_t size) {
+        const auto begin = input.begin() + static_cast<std::ptrdiff_t>(i * s.count);
+        return std::vector<T>(begin, begin + static_cast<std::ptrdiff_t>(size));
+    };
+    std::vector<T> warm = part(0, s.count / 50);
+    if (!sort_by(s, warm, less)) {
+        std::fprintf(stderr, "bench-sort: this build has no way '%s'\n", s.way.c_str());
+        return 2;
+    }
+    bool all_right = true;
+    for (std::size_t i = 0; i < s.repeat; ++i) {
+        std::vector<T> values = part(i, s.count);
+        const std::uint64_t hash = hash_of(values);
+        const double cpu = processor_seconds();
+        const double took = bench::seconds([&] { sort_by(s, values, less); });
+        const double used = processor_seconds() - cpu;
+        const bool right = std::is_sorted(values.begin(), values.end(), less) && hash_of(values) == hash;
+        all_right = all_right && right;
+        std::printf("{\"seconds\": %.9f, \"cpu\": %.9f, \"ok\": %s}\n", took, used, right ? "true" : "false");
+    }
+    return all_right ? 0 : 1;
+}
+
+/// The thread that calls oneTBB is one of its workers. So that of pilfer is one, too.
 template <class T, class Less>
 int measure(const setting& s, const std::vector<T>& input, Less less) {
 #ifdef BENCH_SORT_TBB
     const tbb::global_control threads(tbb::global_control::max_allowed_parallelism, s.workers);
 #endif
-    std::unique_ptr<pilfer::pool> pool;
-    if (s.way.starts_with("pilfer")) {
-        pilfer::options o;
-        o.workers = s.workers;
-        pool = std::make_unique<pilfer::pool>(o);
+    if (!s.way.starts_with("pilfer")) {
+        return repeat(s, input, less);
     }
-    const std::uint64_t hash = hash_of(input);
-    std::vector<T> warm(input.begin(), input.begin() + static_cast<std::ptrdiff_t>(input.size() / 50));
-    if (!sort_by(s, pool.get(), warm, less)) {
-        std::fprintf(stderr, "bench-sort: this build has no way '%s'\n", s.way.c_str());
-        return 2;
-    }
-    bool all_right = true;
-    for (int i = 0; i < s.repeat; ++i) {
-        std::vector<T> values = input;
-        const double cpu = processor_seconds();
-        const auto begin = std::chrono::steady_clock::now();
-        sort_by(s, pool.get(), values, less);
-        const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-        const double used = processor_seconds() - cpu;
-        const bool right = std::is_sorted(values.begin(), values.end(), less) && hash_of(values) == hash;
-        all_right = all_right && right;
-        std::printf("{\"seconds\": %.9f, \"cpu\": %.9f, \"ok\": %s}\n", took.count(), used,
-                    right ? "true" : "false");
-    }
-    return all_right ? 0 : 1;
+    pilfer::pool pool({.workers = s.workers});
+    return pool.run([&] { return repeat(s, input, less); });
 }
 
 /// A line of a text: some words that are frequent, then others.
@@ -146,7 +152,7 @@ std::vector<T> filled(std::size_t n, Make make) {
 }
 
 int run(const setting& s) {
-    const std::size_t n = s.count;
+    const std::size_t n = s.count * s.repeat;
     const std::less<> less;
     if (s.input == "uint32") {
         return measure(

@@ -10,6 +10,7 @@ import unittest
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+PICTURES = [f"docs/guides/{family}.svg" for family in ("algorithms", "sorting", "graphs", "pipelines", "loops")]
 
 
 def check(script, root):
@@ -44,7 +45,7 @@ class copy_of_the_repository(unittest.TestCase):
         self.assertIn(message, done.stderr)
 
     def test_unchanged_passes(self):
-        for script in ("docs/features.py", "bench/readme.py"):
+        for script in ("docs/features.py", "bench/readme.py", "bench/pictures.py"):
             done = check(script, self.root)
             self.assertEqual(done.returncode, 0, done.stderr)
 
@@ -90,6 +91,21 @@ class copy_of_the_repository(unittest.TestCase):
     def test_edited_chart(self):
         self.change("docs/front.svg", "Cost of a fork", "Price of a fork")
         self.fails("bench/readme.py", "docs/front.svg differs from")
+
+    def test_edited_picture(self):
+        for picture in PICTURES:
+            self.change(picture, "Speed-up over", "Speed above")
+            self.fails("bench/pictures.py", f"{picture} is not what bench/results/")
+
+    def test_changed_measurement(self):
+        for path in (self.root / "bench/results").glob("pictures-*.json"):
+            text = path.read_text(encoding="utf-8")
+            path.write_text(text.replace('"workers": 2', '"workers": 3'), encoding="utf-8")
+            self.fails("bench/pictures.py", f"is not what bench/results/{path.name} says")
+
+    def test_guides_show_their_pictures(self):
+        for picture in PICTURES:
+            self.assertIn(f"]({Path(picture).name})", (ROOT / picture).with_suffix(".md").read_text(encoding="utf-8"))
 
 
 def without_code(page):
