@@ -133,6 +133,12 @@ pilfer::task<bool> try_pay_in(account& a, long amount, std::chrono::milliseconds
     co_return guard.owns_lock();
 }
 
+// The next number, or -1 if none comes in time.
+pilfer::task<int> next_within(pilfer::channel<int>& numbers, std::chrono::milliseconds limit) {
+    const auto n = co_await pilfer::try_receive_for(numbers, limit);
+    co_return n.value_or(-1);
+}
+
 } // namespace
 
 int main() {
@@ -173,6 +179,11 @@ int main() {
     std::printf("paid in: %d\n", pool.run(try_pay_in(shared, 10, 1ms)) ? 1 : 0);
     shared.mutex.unlock();
     std::printf("paid in: %d\n", pool.run(try_pay_in(shared, 10, 1h)) ? 1 : 0);
+
+    pilfer::channel<int> late(1);
+    std::printf("nothing came: %d\n", pool.run(next_within(late, 1ms)));
+    pilfer::after(pool, 1ms, [&] { (void)late.send(5); });
+    std::printf("in time: %d\n", pool.run(next_within(late, 1h)));
 
     // Latches and barriers.
     int steps = 0;

@@ -33,6 +33,21 @@ template <class T>
 [[nodiscard]] detail::future_awaiter<T, true> operator co_await(future<T>&& f) {
     return detail::future_awaiter<T, true>(f);
 }
+/// future_status s = co_await wait_for(f, d): waits for the result for at most `d`, counted from the call,
+/// and does not look at it. `f` must live until then.
+///
+/// Throws usage_error if f refers to nothing, stopped if the task is cancelled, and std::bad_alloc: the first
+/// such wait for a result allocates. A time that is over already lets other tasks run first.
+template <class T, class Rep, class Period>
+[[nodiscard]] detail::limited_future_wait wait_for(const future<T>& f, std::chrono::duration<Rep, Period> d) {
+    return {f.core(), detail::after(d)};
+}
+/// As wait_for(), until `t` by the present reading of its clock.
+template <class T, class Clock, class Duration>
+[[nodiscard]] detail::limited_future_wait wait_until(const future<T>& f,
+                                                     const std::chrono::time_point<Clock, Duration>& t) {
+    return {f.core(), detail::at(t)};
+}
 
 /// The awaitable of resume_after() and resume_at(); may be awaited again.
 class resume_time {
@@ -65,27 +80,29 @@ template <class Clock, class Duration>
 
 // ---- channels ---------------------------------------------------------------------------------
 
-/// The awaitable of send(); may be awaited once.
-template <class T>
+/// The awaitable of send(); may be awaited once. `Limit` is for the library.
+template <class T, class Limit = detail::no_limit>
 class [[nodiscard]] channel_send {
 public:
     /// Marks awaitables of this library.
     using pilfer_awaitable = void;
     /// Prepares a send of `value` to `c`.
     template <class U>
-    channel_send(channel<T>& c, U&& value)
-        : m_channel(c), m_what(std::make_unique<detail::channel_item<T>>(std::forward<U>(value))) {}
+    channel_send(channel<T>& c, U&& value, detail::instant until = detail::never)
+        : m_channel(c), m_what(std::make_unique<detail::channel_item<T>>(std::forward<U>(value))),
+          m_until(until) {}
     /// Throws usage_error for one that was awaited before.
-    [[nodiscard]] detail::send_awaiter<T> operator co_await() && {
+    [[nodiscard]] detail::send_awaiter<T, Limit> operator co_await() && {
         if (m_what == nullptr) {
             PILFER_THROW(usage_error("pilfer: this send was awaited before"));
         }
-        return detail::send_awaiter<T>(m_channel, std::move(m_what));
+        return detail::send_awaiter<T, Limit>(m_channel, std::move(m_what), m_until);
     }
 
 private:
     channel<T>& m_channel;
     std::unique_ptr<detail::channel_item<T>> m_what;
+    detail::instant m_until;
 };
 
 /// The awaitable of receive(); may be awaited again.
@@ -97,8 +114,8 @@ public:
     /// Prepares a receive from `c`.
     explicit channel_receive(channel<T>& c) noexcept : m_channel(c) {}
     /// The awaiter of a coroutine.
-    [[nodiscard]] detail::receive_awaiter<T> operator co_await() const noexcept {
-        return detail::receive_awaiter<T>(m_channel);
+    [[nodiscard]] detail::receive_awaiter<T, detail::no_limit> operator co_await() const noexcept {
+        return detail::receive_awaiter<T, detail::no_limit>(m_channel);
     }
 
 private:
@@ -119,13 +136,53 @@ template <class T>
 [[nodiscard]] channel_receive<T> receive(channel<T>& c) noexcept {
     return channel_receive<T>(c);
 }
+/// bool sent = co_await try_send_for(c, value, d): as send(), but waits for room for at most `d`, counted
+/// from the call. Gives false if there was none in time, or if the channel is closed; c.closed() says which.
+template <class T, class U = T, class Rep, class Period>
+requires std::constructible_from<T, U&&>
+[[nodiscard]] channel_send<T, detail::wait_limit> try_send_for(channel<T>& c, U&& value,
+                                                               std::chrono::duration<Rep, Period> d) {
+    return {c, std::forward<U>(value), detail::after(d)};
+}
+/// As try_send_for(), until `t` by the present reading of its clock.
+template <class T, class U = T, class Clock, class Duration>
+requires std::constructible_from<T, U&&>
+[[nodiscard]] channel_send<T, detail::wait_limit>
+try_send_until(channel<T>& c, U&& value, const std::chrono::time_point<Clock, Duration>& t) {
+    return {c, std::forward<U>(value), detail::at(t)};
+}
+/// co_await try_receive_for(c, d): as receive(), but waits for at most `d`, counted from the call. Gives
+/// nothing if no value came in time, or if the channel is closed and empty.
+template <class T, class Rep, class Period>
+[[nodiscard]] detail::limited_receive<T> try_receive_for(channel<T>& c,
+                                                         std::chrono::duration<Rep, Period> d) noexcept {
+    return {c, detail::after(d)};
+}
+/// As try_receive_for(), until `t` by the present reading of its clock.
+template <class T, class Clock, class Duration>
+[[nodiscard]] detail::limited_receive<T>
+try_receive_until(channel<T>& c, const std::chrono::time_point<Clock, Duration>& t) noexcept {
+    return {c, detail::at(t)};
+}
 
 // ---- events -----------------------------------------------------------------------------------
 
 /// co_await e: as e.wait(), but waits without a stack, in turn with tasks and threads. Throws outside of all
 /// pools what pool::common() throws. Cost: one short lock, two if it waits.
-[[nodiscard]] inline detail::event_awaiter operator co_await(event& e) noexcept {
-    return detail::event_awaiter(e);
+[[nodiscard]] inline detail::event_awaiter<detail::no_limit> operator co_await(event& e) noexcept {
+    return detail::event_awaiter<detail::no_limit>(e);
+}
+/// bool set = co_await wait_for(e, d): as co_await e, but for at most `d`, counted from the call. Gives false
+/// if the event was not set in time.
+template <class Rep, class Period>
+[[nodiscard]] detail::limited_event_wait wait_for(event& e, std::chrono::duration<Rep, Period> d) noexcept {
+    return {e, detail::after(d)};
+}
+/// As wait_for(), until `t` by the present reading of its clock.
+template <class Clock, class Duration>
+[[nodiscard]] detail::limited_event_wait
+wait_until(event& e, const std::chrono::time_point<Clock, Duration>& t) noexcept {
+    return {e, detail::at(t)};
 }
 
 } // namespace v0

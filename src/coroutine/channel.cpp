@@ -1,14 +1,16 @@
 // Coroutines that wait for a channel. Argument: README.md.
 #include <pilfer/detail/coroutine/channel_resumption.hpp>
 
+#include "coroutine/parked_kinds.hpp"
+
 namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
 namespace {
 
-constexpr parked_kind parked_for_room{"room in a channel", nullptr, true};
-constexpr parked_kind parked_for_value{"a channel's next value", nullptr, true};
+constexpr waits_in_list for_room("room in a channel");
+constexpr waits_in_list for_value("a channel's next value");
 
 } // namespace
 
@@ -39,13 +41,13 @@ bool channel_resumption::try_receive(channel_core& c) noexcept { return settle(c
 
 bool channel_resumption::wait_to_send(channel_core& c, protocol::cell& what) {
     begin();
-    park(parked_for_room, &c);
+    park(for_room.kind(has_limit()), &c);
     return wait(c, c.state().offer(what, &m_entry));
 }
 
 bool channel_resumption::wait_to_receive(channel_core& c) {
     begin();
-    park(parked_for_value, &c);
+    park(for_value.kind(has_limit()), &c);
     return wait(c, c.state().take(&m_entry));
 }
 

@@ -10,6 +10,7 @@
 #include <pilfer/scope.hpp>
 
 #include "cancel/cancellation.hpp"
+#include "coroutine/parked_kinds.hpp"
 #include "pool/pool_core.hpp"
 
 namespace pilfer {
@@ -30,10 +31,9 @@ struct root_wait : suspension {
     const pool_core* pool;
 };
 
-constexpr parked_kind parked_for_future{
-    "a future",
-    [](const void* object, wait_facts& f) noexcept { static_cast<const future_core*>(object)->look(f); },
-    true};
+constexpr waits_in_list for_future("a future", [](const void* object, wait_facts& f) noexcept {
+    static_cast<const future_core*>(object)->look(f);
+});
 constexpr parked_kind parked_for_time{"a time", nullptr, false};
 
 constexpr wait_kind root_kind{"a coroutine", [](const suspension& self, wait_facts& f) noexcept {
@@ -376,17 +376,20 @@ void listed_resumption::take_out(stoppable_resumption& self) noexcept {
 }
 
 bool future_resumption::wait_for(future_core& f) {
+    if (has_limit() && f.try_timed_list() == nullptr) {
+        throw std::bad_alloc();
+    }
     begin();
-    park(parked_for_future, &f);
-    if (may_be_stopped()) {
-        return wait_stoppably(f);
+    park(for_future.kind(has_limit()), &f);
+    if (has_limit() || may_be_stopped()) {
+        return wait_in_list(f);
     }
     f.listen(*this); // coroutine.C2
     return true;
 }
 
 /// Listeners of a future leave only with its end: see future_core::wait_stoppably().
-bool future_resumption::wait_stoppably(future_core& f) noexcept {
+bool future_resumption::wait_in_list(future_core& f) noexcept {
     waiters::entry& e = *new (&m_entry) waiters::entry;
     if (timed_waiters* const there = f.try_timed_list()) {
         if (there->waiter_list.enter(e)) {
@@ -395,7 +398,7 @@ bool future_resumption::wait_stoppably(future_core& f) noexcept {
         withdraw(); // the result is there
         return false;
     }
-    if (is_stopped()) { // no cancellation reaches it later
+    if (is_stopped()) { // there is no memory: no cancellation reaches it later
         m_taken_out = true;
         withdraw();
         return false;

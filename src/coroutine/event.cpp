@@ -1,13 +1,15 @@
 // Coroutines that wait for an event. Argument: README.md.
 #include <pilfer/detail/coroutine/event_resumption.hpp>
 
+#include "coroutine/parked_kinds.hpp"
+
 namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
 namespace {
 
-constexpr parked_kind parked_for_event{"an event", nullptr, true};
+constexpr waits_in_list for_event("an event");
 
 } // namespace
 
@@ -20,7 +22,7 @@ bool event_resumption::is_set(event& e) noexcept {
 
 bool event_resumption::wait_for(event& e) {
     begin();
-    park(parked_for_event, &e);
+    park(for_event.kind(has_limit()), &e);
     e.m_waiting.lock();
     const bool set = e.m_set.load(rlx);
     if (!set) {

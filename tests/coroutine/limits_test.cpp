@@ -3,7 +3,9 @@
 
 #include <atomic>
 #include <chrono>
+#include <memory>
 #include <mutex>
+#include <stdexcept>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -34,15 +36,43 @@ struct objects {
     pilfer::condition_variable condition;
     pilfer::mutex of_condition;
     pilfer::latch latch{1};
+    pilfer::event event;
+    pilfer::promise<int> promise;
+    pilfer::future<int> result = promise.get_future();
+    pilfer::channel<int> full{1};
+    pilfer::channel<int> empty{1'000};
 
+    objects() { EXPECT_TRUE(full.try_send(0)); }
     void make_ready() {
         mutex.unlock();
         shared.unlock();
         permits.release(1'000'000);
         latch.count_down();
+        event.set();
+        promise.set_value(1);
+        while (empty.try_send(1)) {
+        }
+    }
+    /// What is not ready for good.
+    void make_ready_once() {
+        const std::lock_guard guard(of_condition);
+        condition.notify_all();
+        (void)full.try_receive();
     }
 };
-enum what { a_lock, a_shared_lock, a_part, a_permit, a_condition, a_latch, whats };
+enum what {
+    a_lock,
+    a_shared_lock,
+    a_part,
+    a_permit,
+    a_condition,
+    a_latch,
+    an_event_set,
+    a_future,
+    a_place,
+    a_next_value,
+    whats
+};
 
 /// Gives true if it was in time.
 template <class Limit>
@@ -70,8 +100,20 @@ task<bool> waits_until(objects& all, int kind, Limit limit) {
         EXPECT_FALSE(all.of_condition.try_lock());
         co_return end == cv_status::no_timeout;
     }
-    default:
+    case a_latch:
         co_return co_await pilfer::wait_for(all.latch, limit);
+    case an_event_set:
+        co_return co_await pilfer::wait_for(all.event, limit);
+    case a_future: {
+        const pilfer::future_status end = co_await pilfer::wait_for(all.result, limit);
+        co_return end == pilfer::future_status::ready;
+    }
+    case a_place:
+        co_return co_await pilfer::try_send_for(all.full, 1, limit);
+    default: {
+        const auto got = co_await pilfer::try_receive_for(all.empty, limit);
+        co_return got.has_value();
+    }
     }
 }
 
@@ -109,8 +151,7 @@ TEST_P(coroutine_limits, far_away_change_nothing) {
     all.make_ready();
     for (std::size_t i = 0; i < in_time.size(); ++i) {
         while (!in_time[i].ready()) {
-            const std::lock_guard guard(all.of_condition);
-            all.condition.notify_all();
+            all.make_ready_once();
         }
         EXPECT_TRUE(in_time[i].get()) << i / 2 % whats;
     }
@@ -197,6 +238,100 @@ TEST_P(coroutine_limits, race_a_release) {
     }
 }
 
+/// Each value is received or still its sender's.
+TEST_P(coroutine_limits, race_a_value) {
+    pilfer::pool pool(with_workers());
+    for (std::uint64_t round = 0; round < hundredth_of(20'000); ++round) {
+        std::atomic<int> alive{0};
+        {
+            pilfer::channel<witness> c(round % 3 / 2);
+            const auto sent =
+                pool.async([](auto& to, std::atomic<int>& n, std::chrono::microseconds d) -> task<int> {
+                    const bool is = co_await pilfer::try_send_for(to, witness(n), d);
+                    co_return is ? 1 : 0;
+                }(c, alive, std::chrono::microseconds(round % 50)));
+            const auto got = pool.async([](auto& from, std::chrono::microseconds d) -> task<int> {
+                const auto value = co_await pilfer::try_receive_for(from, d);
+                co_return value.has_value() ? 1 : 0;
+            }(c, std::chrono::microseconds(round * 7 % 50)));
+            const int on_the_way = sent.get() - got.get();
+            EXPECT_EQ(static_cast<std::size_t>(on_the_way), c.size()) << "a value was lost, or given twice";
+            EXPECT_EQ(alive, on_the_way);
+        }
+        EXPECT_EQ(alive, 0);
+    }
+}
+
+/// The object, and what the coroutine waits for, end as soon as it goes on.
+TEST_P(coroutine_limits, race_what_ends_with_the_wait) {
+    pilfer::pool pool(with_workers());
+    for (std::uint64_t round = 0; round < hundredth_of(20'000); ++round) {
+        const std::chrono::microseconds d(round % 50);
+        auto e = std::make_unique<pilfer::event>();
+        pilfer::event& set = *e;
+        const auto event_set =
+            pool.async([](pilfer::event& of, std::chrono::microseconds limit) -> task<bool> {
+                const bool is = co_await pilfer::wait_for(of, limit);
+                EXPECT_TRUE(!is || of.is_set());
+                co_return is;
+            }(set, d));
+        auto promise = std::make_unique<pilfer::promise<int>>();
+        const auto is_there =
+            pool.async([](pilfer::future<int> f, std::chrono::microseconds limit) -> task<bool> {
+                const auto end = co_await pilfer::wait_for(f, limit);
+                EXPECT_TRUE(end == pilfer::future_status::timeout || f.ready());
+                if (end == pilfer::future_status::timeout) {
+                    co_return false;
+                }
+                co_return co_await f == 7;
+            }(promise->get_future(), d));
+        set.set();
+        promise->set_value(7);
+        promise.reset();
+        (void)is_there.get();
+        (void)event_set.get();
+        e.reset();
+    }
+}
+
+/// The result of the wait says only whether the future has ended.
+TEST(coroutine_limits_ends, futures_with_exceptions_are_ready) {
+    const watchdog w(patience);
+    pilfer::pool pool(workers(1));
+    pool.run([](pilfer::pool& p) -> task<> {
+        pilfer::future<int> failed = p.async(fail("on purpose"));
+        EXPECT_EQ(co_await pilfer::wait_for(failed, 1h), pilfer::future_status::ready);
+        EXPECT_EQ(co_await pilfer::wait_for(failed, -1h), pilfer::future_status::ready);
+        EXPECT_THROW(co_await failed, std::runtime_error);
+        EXPECT_THROW((void)pilfer::wait_for(pilfer::future<int>(), 1h), pilfer::usage_error);
+    }(pool));
+}
+
+/// A closed channel is no reason to wait, and ends waits as the time does.
+TEST(coroutine_limits_ends, closed_channels_end_waits) {
+    const watchdog w(patience);
+    pilfer::pool pool(workers(1));
+    pilfer::channel<int> c(0);
+    const auto sent = pool.async([](pilfer::channel<int>& to) -> task<bool> {
+        co_return co_await pilfer::try_send_for(to, 1, 1h);
+    }(c));
+    EXPECT_EQ(pool.run([](pilfer::channel<int>& from) -> task<int> {
+        const auto got = co_await pilfer::try_receive_for(from, 1h);
+        co_return got.value_or(0);
+    }(c)),
+              1);
+    EXPECT_TRUE(sent.get());
+    const auto got_nothing = pool.async([](pilfer::channel<int>& from) -> task<bool> {
+        const auto got = co_await pilfer::try_receive_for(from, 1h);
+        co_return !got.has_value();
+    }(c));
+    c.close();
+    EXPECT_TRUE(got_nothing.get());
+    EXPECT_FALSE(pool.run([](pilfer::channel<int>& to) -> task<bool> {
+        co_return co_await pilfer::try_send_for(to, 1, 1h);
+    }(c)));
+}
+
 /// A report of a stall counts the coroutines that nothing but another task can wake.
 TEST_P(coroutine_limits, are_no_part_of_a_stall) {
     pilfer::pool pool(with_workers());
@@ -211,18 +346,23 @@ TEST_P(coroutine_limits, are_no_part_of_a_stall) {
     std::vector<pilfer::future<bool>> in_time;
     for (int i = 0; i < 3; ++i) {
         for (const auto limit : {std::chrono::hours(1), std::chrono::hours::max()}) {
-            in_time.push_back(pool.async(waits_until(all, a_lock, limit)));
-            in_time.push_back(pool.async(waits_until(all, a_latch, limit)));
+            for (const int kind : {a_lock, a_latch, an_event_set, a_future, a_place, a_next_value}) {
+                in_time.push_back(pool.async(waits_until(all, kind, limit)));
+            }
         }
     }
-    while (waiting() != 6) {
+    while (waiting() != 18) { // those with the longest limit have none
         std::this_thread::yield();
     }
-    const auto short_one = pool.async(waits_until(all, a_lock, 1ms));
-    EXPECT_FALSE(short_one.get());
-    EXPECT_EQ(waiting(), 6U);
+    for (const int kind : {a_lock, a_latch, an_event_set, a_future, a_place, a_next_value}) {
+        EXPECT_FALSE(pool.run(waits_until(all, kind, 1ms)));
+    }
+    EXPECT_EQ(waiting(), 18U);
     all.make_ready();
     for (auto& f : in_time) {
+        while (!f.ready()) {
+            all.make_ready_once();
+        }
         EXPECT_TRUE(f.get());
     }
     EXPECT_EQ(waiting(), 0U);
@@ -317,6 +457,14 @@ other_coroutine waits_elsewhere(objects& all, std::atomic<int>& ended) {
     EXPECT_FALSE(permit);
     const bool open = co_await pilfer::wait_for(all.latch, 1us);
     EXPECT_FALSE(open);
+    const bool set = co_await pilfer::wait_until(all.event, std::chrono::steady_clock::now());
+    EXPECT_FALSE(set);
+    const auto end = co_await pilfer::wait_until(all.result, std::chrono::system_clock::now());
+    EXPECT_EQ(end, pilfer::future_status::timeout);
+    const bool sent = co_await pilfer::try_send_until(all.full, 1, std::chrono::steady_clock::now() + 1us);
+    EXPECT_FALSE(sent);
+    const auto got = co_await pilfer::try_receive_until(all.empty, std::chrono::steady_clock::now() + 1us);
+    EXPECT_FALSE(got.has_value());
     ++ended;
 }
 
@@ -363,6 +511,16 @@ void expect_stopped_by(Make make) {
     expect_stopped_after_its_time([&](auto limit, auto late) -> task<> { (void)co_await late(make(limit)); });
 }
 
+/// The awaitable of a send may only be moved.
+template <class Channel, class Limit>
+struct sends_once {
+    Channel& channel;
+    Limit limit;
+    [[nodiscard]] auto operator co_await() const {
+        return pilfer::try_send_for(channel, 1, limit).operator co_await();
+    }
+};
+
 TEST(coroutine_limits_ends, a_cancellation_counts_if_the_time_was_over_first) {
     const watchdog w(patience);
     locked_objects all;
@@ -371,6 +529,12 @@ TEST(coroutine_limits_ends, a_cancellation_counts_if_the_time_was_over_first) {
     expect_stopped_by([&](auto d) { return pilfer::try_scoped_lock_for(all.mutex, d); });
     expect_stopped_by([&](auto d) { return pilfer::try_scoped_lock_for(all.shared, d); });
     expect_stopped_by([&](auto d) { return pilfer::try_scoped_lock_shared_for(all.shared, d); });
+    expect_stopped_by([&](auto d) { return pilfer::wait_for(all.event, d); });
+    expect_stopped_by([&](auto d) { return pilfer::wait_for(all.result, d); });
+    expect_stopped_by([&](auto d) { return pilfer::try_receive_for(all.empty, d); });
+    expect_stopped_after_its_time([&](auto limit, auto late) -> task<> {
+        (void)co_await late(sends_once<pilfer::channel<int>, decltype(limit)>{all.full, limit});
+    });
     all.make_ready();
 }
 

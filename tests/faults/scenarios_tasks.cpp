@@ -4,6 +4,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -227,6 +228,26 @@ void loops() {
 
 /// Tasks that end only when every worker runs one of them: a wake-up that is lost is a hang. Without stacks
 /// it cannot end either, so the driver lets only waits fail here.
+/// The list of waits that may end early is made by the first of them. Without memory there is no wait; one
+/// without a limit would have no end.
+pilfer::task<int> waits_before_it_sets(pilfer::promise<int>& p, pilfer::future<int> f) {
+    bool early = true;
+    try {
+        early = co_await pilfer::wait_for(f, std::chrono::microseconds(1)) == pilfer::future_status::timeout;
+    } catch (const std::bad_alloc&) {
+    }
+    p.set_value(early ? 1 : 0);
+    co_return co_await f;
+}
+void coroutine_limits() {
+    watched_pool p(workers(2));
+    int sum = 0;
+    for (int i = 0; i < 50; ++i) {
+        pilfer::promise<int> promise;
+        sum += p->run(waits_before_it_sets(promise, promise.get_future()));
+    }
+    expect_equal(sum, 50, "waits of coroutines that ended early");
+}
 void rendezvous() {
     watched_pool p(workers(3));
     const unsigned all = p->workers();
@@ -360,6 +381,7 @@ constexpr scenario list[] = {
     {"full_ring_fork", [] { full_ring(twelve_children); }},
     {"full_ring_async", [] { full_ring(twelve_futures); }},
     {"loops", loops},
+    {"coroutine_limits", coroutine_limits},
     {"rendezvous", rendezvous},
     {"exceptions", exceptions},
 };

@@ -62,6 +62,32 @@ private:
     future_state<T>& m_state;
 };
 
+/// The awaiter of a wait for a future with a time limit.
+class limited_future_awaiter : private future_resumption {
+public:
+    limited_future_awaiter(future_core& f, instant until) noexcept : m_future(f), m_limit(until) {}
+    [[nodiscard]] bool await_ready() const noexcept { return m_future.is_done(); }
+    template <class Promise>
+    [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> h) {
+        is_of(h);
+        m_limit.limits(*this);
+        return wait_for(m_future);
+    }
+    future_status await_resume() const {
+        leave_if_taken_out();
+        if (!m_future.is_done()) { // the end may have come right after the time
+            return future_status::timeout;
+        }
+        m_future.wait(); // records the task that waited and the one that it waited for
+        return future_status::ready;
+    }
+
+private:
+    future_core& m_future;
+    wait_limit m_limit;
+};
+using limited_future_wait = limited_awaitable<limited_future_awaiter, future_core>;
+
 /// The awaiter of resume_after().
 class timed_awaiter : private timed_resumption {
 public:
@@ -81,21 +107,29 @@ private:
     instant m_when;
 };
 
-/// The awaiter of an event.
+/// The awaiter of an event. `Limit`, here and below: wait_limit or no_limit.
+template <class Limit>
 class event_awaiter : private event_resumption {
 public:
-    explicit event_awaiter(event& e) noexcept : m_event(e) {}
+    explicit event_awaiter(event& e, instant until = never) noexcept : m_event(e), m_limit(until) {}
     [[nodiscard]] bool await_ready() noexcept { return is_set(m_event); }
     template <class Promise>
     [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> h) {
-        is_of(h);
-        return wait_for(m_event);
+        this->is_of(h);
+        m_limit.limits(*this);
+        return this->wait_for(m_event);
     }
-    void await_resume() const { leave_if_taken_out(); }
+    /// Returns false if the time was over first.
+    typename Limit::result await_resume() const {
+        this->leave_if_taken_out();
+        return m_limit.in_time();
+    }
 
 private:
     event& m_event;
+    [[no_unique_address]] Limit m_limit;
 };
+using limited_event_wait = limited_awaitable<event_awaiter<wait_limit>, event>;
 
 struct channel_access {
     template <class T>
@@ -108,16 +142,17 @@ struct channel_access {
     }
 };
 
-template <class T>
+template <class T, class Limit>
 class send_awaiter : private channel_resumption {
 public:
     using item = channel_item<T>;
-    send_awaiter(channel<T>& c, std::unique_ptr<item> what) noexcept
-        : m_core(channel_access::core(c)), m_what(std::move(what)) {}
+    send_awaiter(channel<T>& c, std::unique_ptr<item> what, instant until) noexcept
+        : m_core(channel_access::core(c)), m_what(std::move(what)), m_limit(until) {}
     [[nodiscard]] bool await_ready() noexcept { return try_send(m_core, *m_what); }
     template <class Promise>
     [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> h) {
         is_of(h);
+        m_limit.limits(*this);
         return wait_to_send(m_core, *m_what);
     }
     [[nodiscard]] bool await_resume() {
@@ -132,16 +167,18 @@ public:
 private:
     channel_core& m_core;
     std::unique_ptr<item> m_what;
+    [[no_unique_address]] Limit m_limit;
 };
 
-template <class T>
+template <class T, class Limit>
 class receive_awaiter : private channel_resumption {
 public:
-    explicit receive_awaiter(channel<T>& c) noexcept : m_channel(c) {}
+    explicit receive_awaiter(channel<T>& c, instant until = never) noexcept : m_channel(c), m_limit(until) {}
     [[nodiscard]] bool await_ready() noexcept { return try_receive(channel_access::core(m_channel)); }
     template <class Promise>
     [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> h) {
         is_of(h);
+        m_limit.limits(*this);
         return wait_to_receive(channel_access::core(m_channel));
     }
     [[nodiscard]] std::optional<T> await_resume() {
@@ -151,7 +188,10 @@ public:
 
 private:
     channel<T>& m_channel;
+    [[no_unique_address]] Limit m_limit;
 };
+template <class T>
+using limited_receive = limited_awaitable<receive_awaiter<T, wait_limit>, channel<T>>;
 
 } // namespace detail
 } // namespace v0

@@ -311,12 +311,12 @@ public:
     // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): the entry is made on demand
     future_resumption() noexcept : future_listener(&future_resumption::result_is_there) {}
     /// Returns true if the coroutine is suspended; then the caller touches nothing of this. False: it is
-    /// resumed at once.
+    /// resumed at once. Throws std::bad_alloc if it has a time limit; then nothing has happened.
     [[nodiscard]] bool wait_for(future_core& f);
 
 private:
     static future_core* result_is_there(future_listener& self) noexcept;
-    [[nodiscard]] bool wait_stoppably(future_core& f) noexcept;
+    [[nodiscard]] bool wait_in_list(future_core& f) noexcept;
 
     union {
         waiters::entry m_entry;
