@@ -4,6 +4,7 @@
 #include <exception>
 #include <memory>
 #include <stdexcept>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -111,6 +112,15 @@ pilfer::task<int> fetch(pilfer::monitor<std::vector<int>>& shelf) {
         });
 }
 
+// Both accounts at once. No two transfers wait for each other.
+using funds = pilfer::synchronized<long>;
+pilfer::task<long> transfer(funds& from, funds& to, long amount) {
+    co_return co_await pilfer::call_all(std::tie(from, to), [amount](long& less, long& more) {
+        less -= amount;
+        return more += amount;
+    });
+}
+
 // Steps of a simulation: a barrier separates them, and its completion runs once for each. No stack waits.
 struct one_step {
     int* steps;
@@ -179,6 +189,13 @@ int main() {
     std::printf("paid in: %d\n", pool.run(try_pay_in(shared, 10, 1ms)) ? 1 : 0);
     shared.mutex.unlock();
     std::printf("paid in: %d\n", pool.run(try_pay_in(shared, 10, 1h)) ? 1 : 0);
+
+    funds mine(70L);
+    funds yours(30L);
+    const auto back = pool.async(transfer(yours, mine, 30));
+    (void)pool.run(transfer(mine, yours, 30));
+    (void)back.get();
+    std::printf("moved, and moved back: %ld\n", mine.read([](long n) { return n; }));
 
     pilfer::channel<int> late(1);
     std::printf("nothing came: %d\n", pool.run(next_within(late, 1ms)));

@@ -3,6 +3,9 @@
 
 #include <chrono>
 #include <concepts>
+#include <cstddef>
+#include <functional>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -67,6 +70,28 @@ requires std::predicate<C&, const T&> task<detail::call_result_t<F, T>> call_whe
         (void)co_await detail::condition_of_call<T, C, no_limit>{object, ready, never};
     }
     co_return detail::object_access::call(object, f);
+}
+
+/// co_await call_all(std::tie(a, b), f): as call_all(f, a, b), but waits for the locks without a stack, in
+/// turn with tasks and threads. f is an ordinary function and runs in the coroutine's task.
+///
+/// A cancellation ends the wait for the first lock by `stopped`. After that the coroutine is a holder, which
+/// no cancellation reaches before its end. Throws what f, the other call_all() and scoped_lock() throw; then
+/// no lock is held. Cost: the frame of a task.
+template <class F, class... Ts, class... Locks>
+requires(sizeof...(Ts) > 0) task<typename detail::all_result<F, Ts...>::type> call_all(
+    std::tuple<synchronized<Ts, Locks>&...> objects, F f) {
+    detail::locks_of_all<sizeof...(Ts)> locks(objects);
+    for (std::size_t i = 0; i < sizeof...(Ts); ++i) {
+        if (mutex* const alone = locks.parts[i].alone) {
+            locks.alone[i] = co_await scoped_lock(*alone);
+        } else {
+            locks.shared[i] = co_await scoped_lock(*locks.parts[i].shared);
+        }
+    }
+    const detail::inside_all guard = locks.enter();
+    co_return std::apply(
+        [&f](auto&... o) { return std::invoke(f, detail::synchronized_access::value(o)...); }, objects);
 }
 
 /// co_await try_call_for(object, d, f): as object.try_call_for(d, f), but waits without a stack. Gives a

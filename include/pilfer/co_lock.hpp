@@ -60,6 +60,7 @@ public:
     coroutine_lock(Mutex& m, detail::coroutine_root* root) noexcept : m_mutex(&m), m_root(root) {}
 
 private:
+    friend struct detail::coroutine_locks;
     Mutex* m_mutex = nullptr;
     detail::coroutine_root* m_root = nullptr;
 };

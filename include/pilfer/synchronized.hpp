@@ -111,16 +111,11 @@ private:
 /// taken in the order of the addresses, so that such calls never wait for each other in a cycle. Throws
 /// usage_error if an object is named twice.
 template <class F, class... Ts, class... Locks>
-requires(sizeof...(Ts) > 0) auto call_all(F&& f, synchronized<Ts, Locks>&... objects) {
-    static_assert(!std::is_reference_v<std::invoke_result_t<F&, Ts&...>>,
-                  "a call returns a value: a reference would leave what the objects' locks guard");
+requires(sizeof...(Ts) > 0) auto call_all(F&& f, synchronized<Ts, Locks>&... objects) ->
+    typename detail::all_result<F, Ts...>::type {
     std::array<detail::synchronized_part, sizeof...(Ts)> parts{detail::synchronized_access::part(objects)...};
     detail::enter_all(parts.data(), parts.size());
-    struct leaving {
-        const std::array<detail::synchronized_part, sizeof...(Ts)>& parts;
-        ~leaving() { detail::leave_all(parts.data(), parts.size()); }
-    };
-    const leaving guard{parts};
+    const detail::inside_all guard{parts.data(), parts.size()};
     return std::invoke(f, detail::synchronized_access::value(objects)...);
 }
 

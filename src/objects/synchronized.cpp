@@ -10,7 +10,7 @@ namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
-void enter_all(synchronized_part* parts, std::size_t n) {
+void order_all(synchronized_part* parts, std::size_t n) {
     std::sort(parts, parts + n, [](const synchronized_part& a, const synchronized_part& b) {
         return std::less<>{}(a.object, b.object);
     });
@@ -20,6 +20,10 @@ void enter_all(synchronized_part* parts, std::size_t n) {
     if (std::adjacent_find(parts, parts + n, same) != parts + n) {
         throw usage_error("pilfer: call_all() was given the same object twice");
     }
+}
+
+void enter_all(synchronized_part* parts, std::size_t n) {
+    order_all(parts, n);
     std::size_t entered = 0;
     try {
         for (; entered < n; ++entered) {

@@ -4,8 +4,10 @@
 #include <atomic>
 #include <chrono>
 #include <deque>
+#include <mutex>
 #include <stdexcept>
 #include <thread>
+#include <tuple>
 #include <vector>
 
 #include "coroutine/cancelled.hpp"
@@ -298,7 +300,171 @@ TEST_P(coroutine_calls, happen_in_time_or_not_at_all) {
     }
 }
 
+// ---- several objects --------------------------------------------------------------------------
+
+using account = pilfer::synchronized<long>;
+using read_account = pilfer::synchronized<long, pilfer::shared_mutex>;
+
+struct bank {
+    account a{100L};
+    read_account b{100L};
+    account c{100L};
+    [[nodiscard]] long total() {
+        return pilfer::call_all([](long x, long y, long z) { return x + y + z; }, a, b, c);
+    }
+};
+const auto move_one = [](long& from, long& to) {
+    --from;
+    ++to;
+};
+
+task<> moves(bank& all, int rounds) {
+    for (int i = 0; i < rounds; ++i) {
+        co_await pilfer::call_all(std::tie(all.c, all.b), move_one);
+        co_await pilfer::call_all(std::tie(all.a, all.c), move_one);
+        const long total =
+            co_await pilfer::call_all(std::tie(all.b, all.a, all.c), [i](long x, long y, long z) {
+                if (i % 16 == 3) {
+                    pilfer::sleep_for(1us); // all stay locked
+                }
+                return x + y + z;
+            });
+        EXPECT_EQ(total, 300) << "a call has seen half of another one";
+        co_await pilfer::call_all(std::tie(all.b, all.a), move_one);
+        co_await pilfer::call(all.b, [](long& n) { ++n; });
+        co_await pilfer::call_all(std::tie(all.b), [](long& n) { --n; });
+    }
+}
+
+/// Each of them names the objects in another order.
+TEST_P(coroutine_calls, of_several_objects_do_not_wait_for_each_other) {
+    pilfer::pool pool(with_workers());
+    bank all;
+    const int rounds = static_cast<int>(hundredth_of(3'000));
+    std::vector<pilfer::future<void>> coroutines;
+    for (int i = 0; i < 6; ++i) {
+        coroutines.push_back(pool.async(moves(all, rounds)));
+    }
+    sync_tests::all_at_once(pool, 2, 1, [&](unsigned) {
+        for (int i = 0; i < rounds; ++i) {
+            pilfer::call_all(move_one, all.a, all.b);
+            pilfer::call_all(move_one, all.b, all.c);
+            pilfer::call_all(move_one, all.c, all.a);
+        }
+    });
+    for (auto& f : coroutines) {
+        f.get();
+    }
+    EXPECT_EQ(all.total(), 300);
+}
+
+TEST_P(coroutine_calls, of_several_objects_keep_no_stack) {
+    pilfer::pool pool(with_workers());
+    bank all;
+    const auto waiting = [&] {
+        std::size_t n = 0;
+        for (unsigned i = 0; i < pool.core().schedulers(); ++i) {
+            pool.core().at(i).waiting_coroutines.for_each([&](const auto& /*parked*/) { ++n; });
+        }
+        return n;
+    };
+    std::vector<pilfer::future<void>> coroutines;
+    all.b.call([&](long&) {
+        for (int i = 0; i < 20; ++i) {
+            coroutines.push_back(pool.async(
+                [](bank& of) -> task<> { co_await pilfer::call_all(std::tie(of.b, of.a), move_one); }(all)));
+        }
+        while (waiting() != 20) {
+            std::this_thread::yield();
+        }
+        EXPECT_FALSE(all.a.try_call([](long&) {}).has_value()) << "one of them has the first object";
+    });
+    for (auto& f : coroutines) {
+        f.get();
+    }
+    EXPECT_EQ(pool.counters().suspends, 0U) << "a coroutine has kept its stack";
+    EXPECT_EQ(all.a.read([](long n) { return n; }), 120);
+    EXPECT_EQ(all.total(), 300);
+}
+
+TEST_P(coroutine_calls, of_several_objects_throw_and_leave_all) {
+    pilfer::pool pool(with_workers());
+    bank all;
+    pool.run([](bank& of) -> task<> {
+        int thrown = 0;
+        try {
+            co_await pilfer::call_all(std::tie(of.a, of.c, of.a), [](long, long, long) { ADD_FAILURE(); });
+        } catch (const pilfer::usage_error&) {
+            ++thrown;
+        }
+        try {
+            co_await pilfer::call_all(std::tie(of.c, of.b, of.a),
+                                      [](long, long, long) { throw std::runtime_error("in the call"); });
+        } catch (const std::runtime_error&) {
+            ++thrown;
+        }
+        try { // an object knows whose call is inside
+            co_await pilfer::call_all(std::tie(of.c, of.b), [&](long, long) { of.c.call([](long&) {}); });
+        } catch (const pilfer::usage_error&) {
+            ++thrown;
+        }
+        pilfer::mutex plain;
+        {
+            const std::lock_guard own(plain); // free objects are entered without a wait
+            co_await pilfer::call_all(std::tie(of.a, of.b), move_one);
+            EXPECT_TRUE(pilfer::detail::this_activation()->holds_lock());
+        }
+        EXPECT_EQ(thrown, 3);
+        EXPECT_FALSE(pilfer::detail::this_activation()->holds_lock());
+        co_await pilfer::resume_after(1us); // no lock is left that would forbid it
+    }(all));
+    EXPECT_EQ(all.total(), 300);
+}
+
 PILFER_OVER_WORKERS(coroutine_calls);
+
+/// The first wait is left, with the lock of none. Whoever has the first lock waits to the end.
+TEST_P(coroutine_calls_cancel, of_several_objects_are_left_before_the_first) {
+    pool.run([&] {
+        pilfer::synchronized<long> objects[3] = {
+            pilfer::synchronized<long>{0L}, pilfer::synchronized<long>{0L}, pilfer::synchronized<long>{0L}};
+        const auto calls = [](auto& of, auto& with, std::atomic<int>& n) -> task<> {
+            ++n;
+            co_await pilfer::call_all(std::tie(with, of), [](long& x, long& y) {
+                ++x;
+                ++y;
+            });
+        };
+        pilfer::event go;
+        std::atomic<int> begun{0};
+        const auto holder = pool.async([&] {
+            objects[1].call([&](long&) {
+                ++begun;
+                go.wait();
+            });
+        });
+        until([&] { return begun == 1; });
+        pilfer::scope s;
+        bool came_back = false;
+        s.fork([&] {
+            pool.run(calls(objects[1], objects[2], begun));
+            came_back = true;
+        });
+        s.fork([&] { pool.run(calls(objects[1], objects[0], begun)); });
+        const auto is_taken = [&] { return !objects[0].try_call([](long&) {}).has_value(); };
+        until([&] { return begun == 3 && is_taken(); });
+        s.cancel();
+        EXPECT_TRUE(is_taken()) << "a holder is not cancelled";
+        go.set();
+        s.sync();
+        holder.get();
+        EXPECT_FALSE(came_back);
+        EXPECT_FALSE(is_taken());
+        for (int i = 0; i < 3; ++i) {
+            EXPECT_EQ(objects[i].read([](long n) { return n; }), i < 2 ? 1 : 0);
+        }
+    });
+}
 
 TEST_P(coroutine_calls_cancel, a_waiting_call_is_left) {
     pool.run([&] {

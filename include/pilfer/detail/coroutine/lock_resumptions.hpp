@@ -54,6 +54,12 @@ struct coroutine_locks {
             m.unlock_slow();
         }
     }
+    /// The running task has the lock of `guard`, too: it is the coroutine's no more.
+    template <class Guard>
+    static void disown(Guard& guard) noexcept {
+        guard.m_mutex = nullptr;
+        gives(guard.m_root);
+    }
     static void release(shared_mutex& m, coroutine_root* /*root*/) noexcept { m.release(); }
     static void release_shared(shared_mutex& m) noexcept { m.release_shared(); }
 };

@@ -1,14 +1,18 @@
 // Calls of objects by coroutines: the wait for the object's lock, and the wait for a condition.
 #pragma once
 
+#include <array>
 #include <coroutine>
+#include <cstddef>
 #include <exception>
 #include <functional>
 #include <new>
 #include <optional>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 
+#include <pilfer/co_lock.hpp>
 #include <pilfer/detail/coroutine/lock_awaiters.hpp>
 #include <pilfer/detail/coroutine/lock_resumptions.hpp>
 #include <pilfer/detail/objects/objects_core.hpp>
@@ -199,6 +203,32 @@ private:
 };
 template <class T, class Lock, class F>
 using limited_call = object_call<Lock, false, synchronized<T, Lock>, F, tried_t<F, T>, wait_limit>;
+
+/// The objects of call_all() in their order, and the locks that the coroutine has already: of each object
+/// one.
+template <std::size_t N>
+struct locks_of_all {
+    std::array<synchronized_part, N> parts;
+    std::array<coroutine_lock<mutex>, N> alone;
+    std::array<coroutine_lock<shared_mutex>, N> shared;
+
+    template <class... Objects>
+    explicit locks_of_all(const std::tuple<Objects&...>& objects)
+        : parts(std::apply(
+              [](auto&... o) { return std::array<synchronized_part, N>{synchronized_access::part(o)...}; },
+              objects)) {
+        detail::order_all(parts.data(), N);
+    }
+    /// With all locks. They belong to the running task from now on, as in a call of a function.
+    [[nodiscard]] inside_all enter() noexcept {
+        for (std::size_t i = 0; i < N; ++i) {
+            parts[i].adopt(parts[i].object);
+            coroutine_locks::disown(alone[i]);
+            coroutine_locks::disown(shared[i]);
+        }
+        return {parts.data(), N};
+    }
+};
 
 /// The awaiter of a condition. The coroutine is inside before and after.
 template <class T, class C, class Limit>
