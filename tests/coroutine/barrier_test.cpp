@@ -140,6 +140,27 @@ TEST_P(coroutine_latches, may_end_with_the_first_that_goes_on) {
     }
 }
 
+/// The opening comes after the coroutine has seen the latch closed, or it is the opener after all.
+TEST(coroutine_arrivals_ends, a_latch_opens_before_the_wait) {
+    const watchdog w(patience);
+    pilfer::pool pool(workers(1));
+    pilfer::latch first(1);
+    pilfer::latch second(2);
+    const auto waits = pool.async([](pilfer::latch& of) -> task<> { co_await pilfer::wait(of); }(second));
+    pool.run([](pilfer::latch& one, pilfer::latch& two) -> task<> {
+        co_await overtaken{pilfer::wait(one), [&] { one.count_down(); }};
+        EXPECT_TRUE(one.try_wait());
+        co_await overtaken{pilfer::arrive_and_wait(two), [&] { two.count_down(); }};
+        EXPECT_TRUE(two.try_wait());
+    }(first, second));
+    waits.get(); // hangs if the opener has not let it go on
+    pilfer::latch late(1);
+    pool.run([](pilfer::latch& of) -> task<> {
+        const bool open = co_await overtaken{pilfer::wait_for(of, 1h), [&] { of.count_down(); }};
+        EXPECT_TRUE(open);
+    }(late));
+}
+
 PILFER_OVER_WORKERS(coroutine_latches);
 
 TEST_P(coroutine_arrivals_cancel, ends_a_wait_for_a_latch) {
@@ -257,6 +278,45 @@ TEST_P(coroutine_barriers, may_end_when_all_have_gone_on) {
         second.get();
         EXPECT_EQ(b, nullptr);
     }
+}
+
+/// None of those that have arrived needs it any more.
+TEST_P(coroutine_barriers, may_end_with_the_first_that_goes_on) {
+    pilfer::pool pool(with_workers());
+    for (std::uint64_t round = 0; round < hundredth_of(20'000); ++round) {
+        auto b = std::make_unique<pilfer::barrier<>>(3);
+        std::atomic<int> passed{0};
+        const auto one = [](auto& of, std::atomic<int>& n) -> task<> {
+            co_await pilfer::arrive_and_wait(*of);
+            if (++n == 1) {
+                of.reset();
+            }
+        };
+        std::vector<pilfer::future<void>> all;
+        for (int i = 0; i < 3; ++i) {
+            all.push_back(pool.async(one(b, passed)));
+        }
+        get_all(all);
+        EXPECT_EQ(b, nullptr);
+    }
+}
+
+/// The others arrive after the coroutine has seen that it is not the last one.
+TEST(coroutine_arrivals_ends, the_last_one_of_a_phase_may_begin_to_wait) {
+    const watchdog w(patience);
+    pilfer::pool pool(workers(1));
+    int phase = 0;
+    const auto completion = [&phase]() noexcept { ++phase; };
+    pilfer::barrier b(3, completion);
+    const auto waits = pool.async([](auto& of) -> task<> { co_await pilfer::arrive_and_wait(of); }(b));
+    pool.run([](auto& of, const int& ended) -> task<> {
+        co_await overtaken{pilfer::arrive_and_wait(of), [&] { (void)of.arrive(); }};
+        EXPECT_EQ(ended, 1);
+    }(b, phase));
+    waits.get(); // hangs if the last one has not ended the phase
+    const auto token = b.arrive(3);
+    EXPECT_TRUE(b.wait_for(token, 0s));
+    EXPECT_EQ(phase, 2);
 }
 
 TEST_P(coroutine_barriers, count_nothing_if_the_wait_is_refused) {

@@ -737,8 +737,11 @@ task<> keeps_in_a_parameter(pilfer::pool& p, pilfer::mutex& m, bool suspends, mu
         co_await p.schedule();
     }
 }
-task<> fails_with_a_lock(pilfer::mutex& m, mutex_guard parameter) {
+task<> fails_with_a_lock(pilfer::pool& p, pilfer::mutex& m, bool suspends, mutex_guard parameter) {
     parameter = co_await pilfer::scoped_lock(m);
+    if (suspends) {
+        co_await p.schedule();
+    }
     throw std::runtime_error("its own");
 }
 task<mutex_guard> gives_away(pilfer::mutex& m) { co_return co_await pilfer::scoped_lock(m); }
@@ -755,46 +758,60 @@ TEST_F(coroutine_lock_ends, a_root_that_ends_with_a_lock_throws_and_unlocks) {
         return; // it aborts there
     }
     pilfer::mutex m;
-    std::atomic<int> errors{0};
+    std::atomic<int> refused{0};
+    std::atomic<int> own{0};
     pilfer::options o = workers(2);
     o.on_error = [&](const std::exception_ptr& e) { // NOLINT(performance-unnecessary-value-param)
-        EXPECT_THROW(std::rethrow_exception(e), pilfer::usage_error);
-        ++errors;
+        try {
+            std::rethrow_exception(e);
+        } catch (const pilfer::usage_error&) {
+            ++refused;
+        } catch (const std::runtime_error&) {
+            ++own;
+        }
     };
     pilfer::pool pool(o);
+    const auto submit = [&](task<> t, const std::atomic<int>& errors) {
+        const int before = errors;
+        pool.submit(std::move(t));
+        while (errors == before) {
+            std::this_thread::yield();
+            pilfer::yield();
+        }
+        m.lock(); // it may run yet
+        m.unlock();
+    };
     const auto all_ways = [&] {
         for (const bool suspends : {false, true}) {
-            const auto made = [&] { return keeps_in_a_parameter(pool, m, suspends, mutex_guard()); };
-            EXPECT_THROW(pool.run(made()), pilfer::usage_error);
+            const auto ends = [&] { return keeps_in_a_parameter(pool, m, suspends, mutex_guard()); };
+            const auto fails = [&] { return fails_with_a_lock(pool, m, suspends, mutex_guard()); };
+            EXPECT_THROW(pool.run(ends()), pilfer::usage_error);
             expect_free(m);
-            EXPECT_THROW(pool.async(made()).get(), pilfer::usage_error);
+            EXPECT_THROW(pool.run(fails()), std::runtime_error);
             expect_free(m);
-            const int before = errors;
-            pool.submit(made());
-            while (errors == before) {
-                std::this_thread::yield();
-                pilfer::yield();
-            }
-            m.lock(); // it may run yet
-            m.unlock();
+            EXPECT_THROW(pool.async(ends()).get(), pilfer::usage_error);
+            expect_free(m);
+            EXPECT_THROW(pool.async(fails()).get(), std::runtime_error);
+            expect_free(m);
+            submit(ends(), refused);
+            submit(fails(), own);
         }
         EXPECT_THROW((void)pool.run(gives_away(m)), pilfer::usage_error);
         expect_free(m);
         EXPECT_THROW((void)pool.async(gives_away(m)).take(), pilfer::usage_error);
         expect_free(m);
-        EXPECT_THROW(pool.run(fails_with_a_lock(m, mutex_guard())), std::runtime_error);
-        expect_free(m);
-        EXPECT_THROW(pool.async(fails_with_a_lock(m, mutex_guard())).get(), std::runtime_error);
-        expect_free(m);
     };
     all_ways();
     pool.run(all_ways);
+    pilfer::pool other(workers(1));
+    other.run(all_ways);
     pool.run([&] { // no count of locks is left
         for (int i = 0; i < 100; ++i) {
             pool.async([&] { expect_free(*std::make_unique<pilfer::mutex>()); }).get();
         }
     });
-    EXPECT_EQ(errors, 4);
+    EXPECT_EQ(refused, 6);
+    EXPECT_EQ(own, 6);
 }
 
 } // namespace

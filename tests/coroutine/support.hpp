@@ -2,9 +2,12 @@
 #pragma once
 
 #include <atomic>
+#include <coroutine>
 #include <cstdint>
 #include <stdexcept>
 #include <utility>
+
+#include <gtest/gtest.h>
 
 #include <pilfer/pilfer.hpp>
 
@@ -20,6 +23,33 @@ using pilfer::task;
     const auto* w = pilfer::detail::this_worker();
     return w != nullptr && w->pool == &p.core();
 }
+
+/// Awaits `wait`, and calls f() between its look whether it is ready, and its wait. In a pool of one worker.
+template <class Awaitable, class F>
+struct overtaken {
+    using pilfer_awaitable = void;
+    Awaitable wait;
+    F f;
+
+    struct awaiter {
+        decltype(std::declval<Awaitable&>().operator co_await()) wait;
+        F& f;
+        [[nodiscard]] bool await_ready() {
+            const bool ready = wait.await_ready();
+            EXPECT_FALSE(ready);
+            return ready;
+        }
+        template <class Promise>
+        [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> h) {
+            f();
+            return wait.await_suspend(h);
+        }
+        auto await_resume() { return wait.await_resume(); }
+    };
+    [[nodiscard]] awaiter operator co_await() { return {wait.operator co_await(), f}; }
+};
+template <class Awaitable, class F>
+overtaken(Awaitable, F) -> overtaken<Awaitable, F>;
 
 /// Counts those alive.
 struct witness {
