@@ -28,6 +28,7 @@ namespace {
 
 struct root_wait : suspension {
     completion<std_atom>* end;
+    const coroutine_frame* root;
     const pool_core* pool;
 };
 
@@ -37,7 +38,9 @@ constexpr waits_in_list for_future("a future", [](const void* object, wait_facts
 constexpr parked_kind parked_for_time{"a time", nullptr, false};
 
 constexpr wait_kind root_kind{"a coroutine", [](const suspension& self, wait_facts& f) noexcept {
-                                  f.elsewhere = static_cast<const root_wait&>(self).pool;
+                                  const auto& wait = static_cast<const root_wait&>(self);
+                                  f.coroutine = wait.root;
+                                  f.elsewhere = wait.pool;
                               }};
 
 } // namespace
@@ -578,6 +581,7 @@ void waited_root::wait(pool_core& p) noexcept {
         }
         root_wait s;
         s.end = &m_done;
+        s.root = this;
         s.why = &root_kind;
         s.object = nullptr;
         s.pool = &p;

@@ -272,6 +272,7 @@ void future_core::look(wait_facts& f) const noexcept {
     const char* const states[] = {pending_state(m_source), "queued", "running", "done"};
     f.state = states[now];
     f.runner = now == life::running ? m_runner.load(rlx) : nullptr;
+    f.coroutine = coroutine();
     f.elsewhere = m_pool;
 }
 

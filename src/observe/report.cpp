@@ -49,6 +49,9 @@ public:
 private:
     [[nodiscard]] std::string name(const waiting_context& k) const;
     [[nodiscard]] std::string wait(const waiting_context& k) const;
+    [[nodiscard]] std::string name(const waiting_coroutine& c);
+    [[nodiscard]] static std::string wait(const waiting_coroutine& c);
+    [[nodiscard]] std::string member(std::size_t i);
     void frames(const waiting_context& k);
 
     const snapshot& m_snapshot;
@@ -104,8 +107,7 @@ void writer::cycles_of_waits() {
     for (const auto& cycle : cycles(m_snapshot)) {
         text += cycle.size() == 1 ? "  a wait for itself:" : "  a cycle of waits:";
         for (const std::size_t i : cycle) {
-            const waiting_context& k = m_snapshot.waiting[i];
-            text += (i == cycle.front() ? " " : ";\n    ") + name(k) + " waits for " + wait(k);
+            text += (i == cycle.front() ? " " : ";\n    ") + member(i);
         }
         text += "\n";
     }
@@ -144,18 +146,37 @@ void writer::waiters(const std::vector<std::size_t>& pools) {
     }
 }
 
+std::string writer::name(const waiting_coroutine& c) {
+    return "coroutine " + hexadecimal(c.frame) + " in " + m_symbols.name(c.code.front(), false);
+}
+
+std::string writer::wait(const waiting_coroutine& c) {
+    std::string t = c.what;
+    if (c.object != nullptr) {
+        t += identity(c.object_name, c.object);
+    }
+    if (c.facts.state != nullptr) {
+        t += std::string(", which is ") + c.facts.state;
+    }
+    return t;
+}
+
+/// A member of a cycle and its wait: see cycles().
+std::string writer::member(std::size_t i) {
+    const std::size_t contexts = m_snapshot.waiting.size();
+    if (i < contexts) {
+        const waiting_context& k = m_snapshot.waiting[i];
+        return name(k) + " waits for " + wait(k);
+    }
+    const waiting_coroutine& c = m_snapshot.coroutines[i - contexts];
+    return name(c) + " waits for " + wait(c);
+}
+
 /// Adds the coroutines of m_pool.
 void writer::coroutines() {
     for (const waiting_coroutine& c : m_snapshot.coroutines) {
-        text += "  coroutine " + hexadecimal(c.frame) + " in " + m_symbols.name(c.code.front(), false) +
-                ", suspended on worker " + std::to_string(c.worker) + ", waits for " + c.what;
-        if (c.object != nullptr) {
-            text += identity(c.object_name, c.object);
-        }
-        if (c.facts.state != nullptr) {
-            text += std::string(", which is ") + c.facts.state;
-        }
-        text += "\n";
+        text += "  " + name(c) + ", suspended on worker " + std::to_string(c.worker) + ", waits for " +
+                wait(c) + "\n";
         for (std::size_t i = 1; i < c.code.size(); ++i) {
             text += "      awaited by " + m_symbols.name(c.code[i], false) + "\n";
         }

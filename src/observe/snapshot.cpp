@@ -19,13 +19,17 @@ namespace detail {
 namespace {
 
 /// Keeps every suspended context of every pool suspended: a worker that resumes one waits in let_go(). So no
-/// frame of the context returns, and everything that its wait refers to stays alive.
+/// frame of the context returns, and everything that its wait refers to stays alive. The same holds for each
+/// coroutine that is in a list: a thread that resumes it waits in unpark().
 class standstill {
 public:
     standstill() {
         for (pool_entry* e = m_pools.first(); e != nullptr; e = e->next) {
             e->pool->stacks.mutex().lock();
             e->pool->stacks.for_each_locked([](context& c, unsigned) { c.walked.store(1, rlx); });
+            for (unsigned i = 0; i < e->pool->schedulers(); ++i) {
+                e->pool->at(i).waiting_coroutines.lock();
+            }
         }
         std_atom::heavy_fence(); // observe.I1: the marks before the looks
     }
@@ -35,6 +39,9 @@ public:
         for (pool_entry* e = m_pools.first(); e != nullptr; e = e->next) {
             e->pool->stacks.for_each_locked(
                 [](context& c, unsigned) { c.walked.store(0, rel); }); // observe.I1
+            for (unsigned i = 0; i < e->pool->schedulers(); ++i) {
+                e->pool->at(i).waiting_coroutines.unlock();
+            }
             e->pool->stacks.mutex().unlock();
         }
     }
@@ -88,16 +95,33 @@ void add_context(snapshot& s, const pool_entry& e, const context& c, unsigned nu
     return *static_cast<const void* const*>(f.handle.address());
 }
 
+/// The root of a coroutine and of those that await it. Null: not known, or too far away.
+[[nodiscard]] const void* root_of(const coroutine_frame* f) noexcept {
+    for (unsigned i = 0; i < 10'000 && f != nullptr; ++i, f = f->then) {
+        if (!f->handle) {
+            return f;
+        }
+    }
+    return nullptr;
+}
+
 /// Adds the coroutines of `p`. `most` are listed; the others are only counted.
 void add_coroutines(snapshot& s, pool_core& p, std::size_t most) {
     for (unsigned i = 0; i < p.schedulers(); ++i) {
-        p.at(i).waiting_coroutines.for_each([&](const parked& w) {
+        p.at(i).waiting_coroutines.for_each_locked([&](const parked& w) {
             if (s.coroutines.size() >= most) {
                 ++s.more_coroutines;
                 return;
             }
-            auto& c = s.coroutines.emplace_back(waiting_coroutine{
-                &p, i, w.who->handle.address(), {}, w.why->what, w.object, {}, object_names::of(w.object)});
+            auto& c = s.coroutines.emplace_back(waiting_coroutine{&p,
+                                                                  i,
+                                                                  w.who->handle.address(),
+                                                                  root_of(w.who),
+                                                                  {},
+                                                                  w.why->what,
+                                                                  w.object,
+                                                                  {},
+                                                                  object_names::of(w.object)});
             for (const coroutine_frame* f = w.who; f != nullptr && f->handle && c.code.size() < most_awaiting;
                  f = f->then) {
                 c.code.push_back(code_of(*f));
@@ -112,11 +136,19 @@ void add_coroutines(snapshot& s, pool_core& p, std::size_t most) {
     }
 }
 
+using places = std::unordered_map<const void*, std::size_t>;
+
+[[nodiscard]] std::size_t found(const places& all, const void* what) {
+    const auto at = all.find(what);
+    return what != nullptr && at != all.end() ? at->second : none;
+}
+
 } // namespace
 
 void connect(snapshot& s) {
-    std::unordered_map<const void*, std::size_t> by_context;
-    std::unordered_map<const void*, std::size_t> by_job;
+    places by_context;
+    places by_job;
+    places by_root;
     std::unordered_multimap<const void*, std::size_t> by_scope;
     for (std::size_t i = 0; i < s.waiting.size(); ++i) {
         const waiting_context& k = s.waiting[i];
@@ -128,12 +160,20 @@ void connect(snapshot& s) {
             by_scope.emplace(k.child_of, i);
         }
     }
+    for (std::size_t i = 0; i < s.coroutines.size(); ++i) {
+        by_root.emplace(s.coroutines[i].root, i);
+    }
+    for (waiting_coroutine& c : s.coroutines) {
+        c.context = found(by_context, c.facts.runner);
+        c.coroutine = found(by_root, c.facts.coroutine);
+    }
     for (waiting_context& k : s.waiting) {
-        if (const auto at = by_context.find(k.facts.runner); at != by_context.end()) {
-            k.awaits.push_back(at->second);
+        k.coroutine = found(by_root, k.facts.coroutine);
+        if (const std::size_t at = found(by_context, k.facts.runner); at != none) {
+            k.awaits.push_back(at);
         }
-        if (const auto at = by_job.find(k.facts.task); k.facts.task != nullptr && at != by_job.end()) {
-            k.awaits.push_back(at->second);
+        if (const std::size_t at = found(by_job, k.facts.task); at != none) {
+            k.awaits.push_back(at);
         }
         if (k.facts.children_of != nullptr) {
             const auto [from, to] = by_scope.equal_range(k.facts.children_of);
@@ -205,12 +245,37 @@ std::vector<std::size_t> pools_behind(const snapshot& s, const pool_core* p) {
     return found;
 }
 
+namespace {
+
+/// The members that each member waits for; indices as in cycles().
+[[nodiscard]] std::vector<std::vector<std::size_t>> all_awaited(const snapshot& s) {
+    std::vector<std::vector<std::size_t>> all;
+    const auto add = [&](std::size_t first, std::size_t i) {
+        if (i != none) {
+            all.back().push_back(first + i);
+        }
+    };
+    for (const waiting_context& k : s.waiting) {
+        all.push_back(k.awaits);
+        add(s.waiting.size(), k.coroutine);
+    }
+    for (const waiting_coroutine& c : s.coroutines) {
+        all.emplace_back();
+        add(0, c.context);
+        add(s.waiting.size(), c.coroutine);
+    }
+    return all;
+}
+
+} // namespace
+
 std::vector<std::vector<std::size_t>> cycles(const snapshot& s) {
     std::vector<std::vector<std::size_t>> found;
     enum class mark : unsigned char { fresh, on_path, finished };
-    std::vector<mark> marks(s.waiting.size(), mark::fresh);
-    std::vector<std::pair<std::size_t, std::size_t>> path; // a context, and the index of its next awaited one
-    for (std::size_t start = 0; start < s.waiting.size(); ++start) {
+    const auto awaited = all_awaited(s);
+    std::vector<mark> marks(awaited.size(), mark::fresh);
+    std::vector<std::pair<std::size_t, std::size_t>> path; // a member, and the index of its next awaited one
+    for (std::size_t start = 0; start < awaited.size(); ++start) {
         if (marks[start] != mark::fresh) {
             continue;
         }
@@ -218,12 +283,12 @@ std::vector<std::vector<std::size_t>> cycles(const snapshot& s) {
         marks[start] = mark::on_path;
         while (!path.empty()) {
             auto& [at, next] = path.back();
-            if (next == s.waiting[at].awaits.size()) {
+            if (next == awaited[at].size()) {
                 marks[at] = mark::finished;
                 path.pop_back();
                 continue;
             }
-            const std::size_t to = s.waiting[at].awaits[next++];
+            const std::size_t to = awaited[at][next++];
             if (marks[to] == mark::fresh) {
                 marks[to] = mark::on_path;
                 path.emplace_back(to, 0);

@@ -14,6 +14,8 @@ namespace detail {
 
 class pool_core;
 
+inline constexpr std::size_t none = SIZE_MAX;
+
 /// One suspended context. Its pointers are names that must not be followed, because the moment is over.
 struct waiting_context {
     std::uint64_t pool; ///< Its number.
@@ -29,6 +31,7 @@ struct waiting_context {
     const void* child_of = nullptr;    ///< That task's scope, if it is a forked child.
     std::vector<void*> frames;         ///< Return addresses, innermost first.
     std::vector<std::size_t> awaits{}; ///< Others in the snapshot whose end it waits for, as far as known.
+    std::size_t coroutine = none;      ///< The one in the snapshot that it waits for.
     bool timed = false;                ///< A time limit ends this wait.
     std::string object_name{};         ///< Of the awaited object; empty: none.
 };
@@ -38,11 +41,15 @@ struct waiting_coroutine {
     const pool_core* owner;
     unsigned worker; ///< On which it suspended.
     const void* frame;
+    const void* root;              ///< That of those that await it; null: not known.
     std::vector<const void*> code; ///< The address at which it resumes, then those of its awaiters.
     const char* what;
     const void* object;
     wait_facts facts;
     std::string object_name;
+    // Others in the snapshot that it waits for: the context that runs the awaited task, and a coroutine.
+    std::size_t context = none;
+    std::size_t coroutine = none;
 };
 
 struct pool_moment {
@@ -75,14 +82,16 @@ inline constexpr std::size_t most_awaiting = 8;
 
 /// Finds the awaited contexts of each wait, as far as they are known. Known are the branch of a join, the
 /// task of a run() and a future's task, if they run on contexts of their own. Forked children of a scope are
-/// known on the same condition. The children of spawn are not known.
+/// known on the same condition. The children of spawn are not known. A coroutine is known by its root: it is
+/// awaited by run(), or by its future, or it holds a mutex by co_await.
 void connect(snapshot& s);
 
 /// Indices in s.pools of `p` and of the pools that its contexts wait for, directly or indirectly.
 [[nodiscard]] std::vector<std::size_t> pools_behind(const snapshot& s, const pool_core* p);
 
-/// Cycles of waits: each member waits for the next one, the last for the first. A cycle is reported once. If
-/// cycles share members, some of them may not be reported.
+/// Cycles of waits: each member waits for the next one, the last for the first. A member is an index in
+/// s.waiting, or s.waiting.size() and an index in s.coroutines. A cycle is reported once. If cycles share
+/// members, some of them may not be reported.
 [[nodiscard]] std::vector<std::vector<std::size_t>> cycles(const snapshot& s);
 
 } // namespace detail

@@ -176,6 +176,7 @@ void mutex::leaves() noexcept {
 void mutex::look(detail::wait_facts& f) const noexcept {
     f.state = m_core.is_held() ? "held" : nullptr;
     f.holder = m_owner.load(detail::rlx);
+    f.coroutine = detail::owning_coroutine(f.holder);
     f.runner = m_runner.load(detail::rlx);
 }
 
@@ -184,6 +185,7 @@ void mutex::look(detail::wait_facts& f) const noexcept {
 void mutex::look(detail::wait_facts& f) const noexcept {
     f.state = m_core.is_held() ? "held" : nullptr;
     f.holder = m_owner.load(detail::rlx);
+    f.coroutine = detail::owning_coroutine(f.holder);
 #if defined(PILFER_TEST)
     const void* const owner = m_owner.load(detail::rlx);
     const detail::worker* const w = detail::this_worker();

@@ -55,11 +55,7 @@ struct cancelled_after_its_time {
             return suspended;
         }
         auto await_resume() { return wait.await_resume(); }
-        [[nodiscard]] bool is_parked() const {
-            bool found = false;
-            pool.core().at(0).waiting_coroutines.for_each([&](const auto& /*parked*/) { found = true; });
-            return found;
-        }
+        [[nodiscard]] bool is_parked() const { return suspended_in(pool) != 0; }
     };
     [[nodiscard]] awaiter operator co_await() { return {wait.operator co_await(), pool, scope, suspended}; }
 };

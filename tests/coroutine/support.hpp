@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <coroutine>
+#include <cstddef>
 #include <cstdint>
 #include <stdexcept>
 #include <utility>
@@ -22,6 +23,18 @@ using pilfer::task;
 [[nodiscard]] inline bool runs_in(const pilfer::pool& p) {
     const auto* w = pilfer::detail::this_worker();
     return w != nullptr && w->pool == &p.core();
+}
+
+/// The number of suspended coroutines.
+[[nodiscard]] inline std::size_t suspended_in(pilfer::pool& p) {
+    std::size_t n = 0;
+    for (unsigned i = 0; i < p.core().schedulers(); ++i) {
+        auto& list = p.core().at(i).waiting_coroutines;
+        list.lock();
+        list.for_each_locked([&n](const auto& /*parked*/) { ++n; });
+        list.unlock();
+    }
+    return n;
 }
 
 /// Awaits `wait`, and calls f() between its look whether it is ready, and its wait. In a pool of one worker.

@@ -361,20 +361,13 @@ TEST_P(coroutine_calls, of_several_objects_do_not_wait_for_each_other) {
 TEST_P(coroutine_calls, of_several_objects_keep_no_stack) {
     pilfer::pool pool(with_workers());
     bank all;
-    const auto waiting = [&] {
-        std::size_t n = 0;
-        for (unsigned i = 0; i < pool.core().schedulers(); ++i) {
-            pool.core().at(i).waiting_coroutines.for_each([&](const auto& /*parked*/) { ++n; });
-        }
-        return n;
-    };
     std::vector<pilfer::future<void>> coroutines;
     all.b.call([&](long&) {
         for (int i = 0; i < 20; ++i) {
             coroutines.push_back(pool.async(
                 [](bank& of) -> task<> { co_await pilfer::call_all(std::tie(of.b, of.a), move_one); }(all)));
         }
-        while (waiting() != 20) {
+        while (suspended_in(pool) != 20) {
             std::this_thread::yield();
         }
         EXPECT_FALSE(all.a.try_call([](long&) {}).has_value()) << "one of them has the first object";

@@ -289,6 +289,81 @@ TEST_F(reported_stall, across_two_pools_is_one_cycle) {
     EXPECT_THAT(result.output, testing::ContainsRegex("context [0-9]+ of pool [0-9]+ waits for a future"));
 }
 
+pilfer::task<int> awaits_other(const pilfer::future<int>& other, pilfer::latch& known) {
+    co_await pilfer::wait(known);
+    co_return co_await other;
+}
+
+TEST_F(reported_stall, of_coroutines_that_await_each_other_is_a_cycle) {
+    const auto result = in_child([] {
+        own_stderr err;
+        pilfer::pool& p = lasting(reporting_after(100, 2));
+        static pilfer::latch known(1);
+        static pilfer::future<int> first;
+        static pilfer::future<int> second;
+        first = p.async(awaits_other(second, known));
+        second = p.async(awaits_other(first, known));
+        known.count_down();
+        err.await(stall);
+        err.give_back();
+        return 0;
+    });
+    EXPECT_TRUE(result.exited_with(0)) << result;
+    EXPECT_THAT(result.output,
+                testing::ContainsRegex("a cycle of waits: coroutine 0x.* waits for a future [^;]*;\n"
+                                       "    coroutine 0x.* waits for a future [^;]*\n"));
+}
+
+pilfer::task<> holds_and_awaits(pilfer::mutex& m, pilfer::latch& held, const pilfer::future<void>& end) {
+    const auto guard = co_await pilfer::scoped_lock(m);
+    held.count_down();
+    co_await end;
+}
+pilfer::task<> wants(pilfer::mutex& m) { const auto guard = co_await pilfer::scoped_lock(m); }
+
+/// No table of owners has it: two members wait for no lock.
+TEST_F(reported_stall, of_coroutines_and_a_context_is_a_cycle) {
+    const auto result = in_child([] {
+        own_stderr err;
+        pilfer::pool& p = lasting(reporting_after(100, 2));
+        static pilfer::mutex m;
+        static pilfer::latch held(1);
+        static pilfer::future<void> runs;
+        runs = p.async([&p] {
+            held.wait();
+            p.run(wants(m));
+        });
+        p.submit(holds_and_awaits(m, held, runs));
+        err.await(stall);
+        err.give_back();
+        return 0;
+    });
+    EXPECT_TRUE(result.exited_with(0)) << result;
+    EXPECT_THAT(result.output,
+                testing::ContainsRegex("a cycle of waits: context [0-9]+ waits for a coroutine;\n"
+                                       "    coroutine 0x.* waits for a mutex [^;]*, which is held;\n"
+                                       "    coroutine 0x.* waits for a future [^;]*\n"));
+}
+
+/// A coroutine that awaits a task which holds nothing is in no cycle.
+TEST_F(reported_stall, of_a_row_of_coroutines_is_no_cycle) {
+    const auto result = in_child([] {
+        own_stderr err;
+        pilfer::pool& p = lasting(reporting_after(100, 2));
+        static pilfer::promise<int> never;
+        static pilfer::latch known(0);
+        static const pilfer::future<int> end = never.get_future();
+        static const pilfer::future<int> first = p.async(awaits_other(end, known));
+        static const pilfer::future<int> second = p.async(awaits_other(first, known));
+        static const pilfer::future<void> last = p.async([&p] { (void)p.run(awaits_other(second, known)); });
+        err.await(stall);
+        err.give_back();
+        return 0;
+    });
+    EXPECT_TRUE(result.exited_with(0)) << result;
+    EXPECT_THAT(result.output, Not(HasSubstr("a cycle of waits")));
+}
+
 /// Waits as a join does, for an end that the test itself brings about.
 struct by_hand {
     pilfer::detail::completion<pilfer::detail::std_atom> end;

@@ -58,6 +58,9 @@ private:
     ~coroutine_future() override = default;
     void execute() noexcept override {}
     void break_promise() noexcept override {}
+    [[nodiscard]] const void* coroutine() const noexcept override {
+        return static_cast<const coroutine_frame*>(this);
+    }
 
     static suspension* run_root(spark* self, worker* w) noexcept {
         auto* f = static_cast<coroutine_future*>(static_cast<submission*>(self));

@@ -139,6 +139,8 @@ protected:
     /// Runs the function into the outcome.
     virtual void execute() noexcept = 0;
     virtual void break_promise() noexcept = 0;
+    /// For reports: the root of the coroutine that makes the result, as a coroutine_frame.
+    [[nodiscard]] virtual const void* coroutine() const noexcept { return nullptr; }
     /// Called if the pool does not take the task.
     virtual void refuse() noexcept { break_promise(); }
 

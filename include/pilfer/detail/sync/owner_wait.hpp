@@ -5,6 +5,7 @@
 
 #include <pilfer/detail/base/park.hpp>
 #include <pilfer/detail/sync/owners.hpp>
+#include <pilfer/detail/task/parked.hpp>
 #include <pilfer/detail/task/worker.hpp>
 
 namespace pilfer {
@@ -15,11 +16,15 @@ using mutex_owners = owner_table<std_atom, futex_park>;
 
 /// The name of a coroutine as an owner. `root` follows the coroutine and those that await it. The lowest bit
 /// tells it from activations and threads.
-[[nodiscard]] inline const void* coroutine_owner(const void* root) noexcept {
+[[nodiscard]] inline const void* coroutine_owner(const coroutine_frame* root) noexcept {
     return reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(root) | 1);
 }
 [[nodiscard]] inline bool is_coroutine_owner(const void* owner) noexcept {
     return (reinterpret_cast<std::uintptr_t>(owner) & 1) != 0;
+}
+/// The root, for reports; null: the owner is no coroutine.
+[[nodiscard]] inline const void* owning_coroutine(const void* owner) noexcept {
+    return is_coroutine_owner(owner) ? static_cast<const char*>(owner) - 1 : nullptr;
 }
 
 /// A wait in the table, with what a report calls the waiter.

@@ -66,15 +66,11 @@ public:
     }
     /// The number of coroutines that may be part of a stall; read by idle workers.
     [[nodiscard]] std::uint64_t may_stall() const noexcept { return m_may_stall.load(rlx); }
-    /// Calls f(p) for each entry. Throws what f throws.
+    void lock() noexcept { m_lock.lock(); }
+    void unlock() noexcept { m_lock.unlock(); }
+    /// Calls f(p) for each entry. The caller has locked the list. Throws what f throws.
     template <class F>
-    void for_each(F f) {
-        struct holder {
-            raw_lock<std_atom, futex_park>& lock;
-            ~holder() { lock.unlock(); }
-        };
-        m_lock.lock();
-        const holder guard{m_lock};
+    void for_each_locked(F f) const {
         for (const parked* p = m_first; p != nullptr; p = p->next) {
             f(*p);
         }

@@ -102,6 +102,7 @@ struct wait_facts {
     const void* children_of = nullptr;    ///< The scope whose children are awaited.
     const context* runner = nullptr;      ///< The context on which the awaited thing runs.
     const void* holder = nullptr;         ///< The activation, or the word of a thread, that holds a mutex.
+    const void* coroutine = nullptr;      ///< The awaited coroutine, or that holds a mutex: its root's frame.
     const pool_core* elsewhere = nullptr; ///< The other pool to which the awaited thing belongs.
     int descriptor = -1;                  ///< The awaited descriptor, if no object is awaited.
 };
