@@ -19,11 +19,11 @@ inline namespace v0 {
 /// Coroutines use arrive_and_wait(), in <pilfer/co_barrier.hpp>.
 ///
 /// The last one to arrive in a phase calls the completion, on its own task or thread; then all waiters of the
-/// phase go on. The completion may wait, too. The barrier may be destroyed once all waits with a time limit,
-/// and each arrive_and_wait() of a task or coroutine below a scope or in a join, have returned. Throws only
-/// `stopped` from arrive_and_wait(), and from the constructor for a negative count; allocates nothing. Cost:
-/// one short lock per call, two for the last one of a phase. The checked build aborts if more arrive in a
-/// phase than are expected.
+/// phase go on. The completion may wait, too. The barrier may be destroyed once all calls have returned. A
+/// coroutine that is not below a scope or in a join may still be about to go on. Throws only `stopped` from
+/// arrive_and_wait(), and from the constructor for a negative count; allocates nothing. Cost: one short lock
+/// per call, two for the last one of a phase. The checked build aborts if more arrive in a phase than are
+/// expected.
 template <class Completion = detail::nothing_to_complete>
 class barrier {
     static_assert(std::is_nothrow_invocable_v<Completion&>, "a barrier's completion must not throw");
