@@ -12,8 +12,6 @@
 
 #include <pilfer/cluster/archive.hpp>
 #include <pilfer/detail/base/atom.hpp>
-#include <pilfer/detail/base/park.hpp>
-#include <pilfer/detail/base/raw_lock.hpp>
 #include <pilfer/detail/cluster/task.hpp>
 #include <pilfer/join.hpp>
 #include <pilfer/promise.hpp>
@@ -70,6 +68,7 @@ public:
 
 private:
     friend class branch_bag;
+    friend struct bag_shelf;
     enum class state : unsigned char { outside, waiting, shipped };
     void check_end() const;
 
@@ -84,14 +83,6 @@ private:
     remote_end m_end;
 };
 
-/// The branches of one worker, oldest first.
-struct alignas(128) bag_shelf {
-    raw_lock<std_atom, futex_park> lock;
-    shared_branch* oldest = nullptr;
-    shared_branch* newest = nullptr;
-    std::atomic<std::uint32_t> size{0}; // written under the lock
-};
-
 /// Is notified of a branch that is put into a bag.
 class branch_watcher {
 public:
@@ -102,11 +93,13 @@ protected:
 };
 
 /// All branches of a rank that another rank may take. Each worker has a shelf, so that its lock is its own
-/// unless another rank takes something.
+/// unless another thread takes something.
 class branch_bag {
 public:
-    explicit branch_bag(unsigned workers, branch_watcher* watcher = nullptr)
-        : m_shelves(workers + std::size_t{1}), m_watcher(watcher) {}
+    explicit branch_bag(unsigned workers, branch_watcher* watcher = nullptr);
+    branch_bag(const branch_bag&) = delete;
+    branch_bag& operator=(const branch_bag&) = delete;
+    ~branch_bag();
 
     /// Offers a branch, as the newest of the calling worker.
     void put(shared_branch& b) noexcept {
@@ -147,8 +140,6 @@ public:
 private:
     void add(shared_branch& b) noexcept;
     void tell_of_branch() noexcept;
-    static void unlink(bag_shelf& s, shared_branch& b) noexcept;
-    [[nodiscard]] std::size_t half(const bag_shelf& s) const noexcept;
     std::vector<bag_shelf> m_shelves; // one for each worker, and the last one for guests
     std::size_t m_first = 0;          // the shelf where the next take_half() begins
     std::atomic<bool> m_has_unwanted{false};
