@@ -13,6 +13,7 @@
 
 #include <pilfer/detail/cluster/bound_word.hpp>
 
+#include "cluster/exact_sleeps.hpp"
 #include "cluster/pace.hpp"
 #include "cluster/rank_work.hpp"
 #include "cluster/tasks.hpp"
@@ -320,6 +321,7 @@ private:
         m_group->begin_run();
         ++m_runs;
         rank_work work(m_pool, rank(), &m_group->bell());
+        const exact_sleeps while_ranks_steal;
         try {
             return balance(work, type, root, closure);
         } catch (const std::exception& e) {
@@ -340,6 +342,7 @@ private:
             work.start_root([root, closure](cluster::archive& out) { root(closure, out); });
         }
         bool finished = rank() != 0;
+        constexpr std::uint64_t for_worker = 50'000; // a look may take the CPU from it
         pace looks;
         while (!balance.is_over()) {
             const std::uint32_t seen = work.events();
@@ -355,9 +358,9 @@ private:
                 looks.moved();
                 continue;
             }
-            work.sleep(seen, looks.pause());
             const bool busy =
                 work.available() != 0 || work.has_guests() || balance.is_awaited() || !m_group->all_sent();
+            work.sleep(seen, looks.pause() + (busy ? for_worker : 0));
             looks.slept(busy);
             if (m_group->take_rung()) {
                 looks.moved();

@@ -86,6 +86,25 @@ struct nested {
 };
 PILFER_CLUSTER_TASK(nested);
 
+/// The slack of the main thread's sleeps, in nanoseconds; 0 if the system does not say it.
+long slack_of_main() {
+    std::ifstream file("/proc/self/timerslack_ns");
+    long ns = 0;
+    return file >> ns ? ns : 0;
+}
+struct slack_in_a_run {
+    long operator()() const { return slack_of_main(); }
+};
+PILFER_CLUSTER_TASK(slack_in_a_run);
+
+/// The main thread sleeps exactly in a run with other ranks, and as before after it.
+void slack(cluster::session& s) {
+    const long before = slack_of_main();
+    const long inside = s.run(slack_in_a_run{}); // only root may ask for that of another thread
+    expect("the slack of sleeps in a run", inside == (s.size() > 1 ? 1000 : before) || inside == 0, true);
+    expect("the slack of sleeps after a run", slack_of_main(), before);
+}
+
 /// The result of one machine without pilfer, in the shape of cluster::sum and of map_reduce.
 double harmonic_by_halves(int first, int n) {
     const int half = n - n / 2;
@@ -108,6 +127,7 @@ double harmonic_by_pieces(int first, int n, int most) {
 }
 
 void exact(cluster::session& s) {
+    slack(s);
     expect("fib", s.run(fib{22}), 17711);
     std::uint64_t in = 0;
     std::uint64_t out = 0;
