@@ -1,10 +1,14 @@
 // The types of tasks of this program, and the errors of a cluster.
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <stdexcept>
+#include <string_view>
 
 #include <pilfer/detail/cluster/bound_word.hpp>
 
+#include "cluster/build.hpp"
 #include "cluster/rank_work.hpp"
 #include "cluster/tasks.hpp"
 
@@ -14,6 +18,59 @@ namespace detail {
 namespace {
 
 constinit cluster_task* newest_task = nullptr; // the list of all; written before main()
+
+/// Of the executable, then of the shared library of each task; empty for a task of the executable.
+const std::vector<std::string>& builds_of_program() {
+    static const std::vector<std::string> builds = [] {
+        std::vector<const void*> code{nullptr};
+        for (const cluster_task* t : cluster_tasks()) {
+            code.push_back(reinterpret_cast<const void*>(t->run));
+        }
+        std::vector<std::string> all = builds_with(code);
+        std::replace(all.begin() + 1, all.end(), std::string(all.front()), std::string());
+        return all;
+    }();
+    return builds;
+}
+
+[[nodiscard]] bool works_with_any_build() {
+    const char* text = std::getenv("PILFER_CLUSTER_ANY_BUILD");
+    const std::string_view value = text != nullptr ? text : "0";
+    if (value != "0" && value != "1") {
+        throw std::invalid_argument("pilfer::cluster: PILFER_CLUSTER_ANY_BUILD is \"" + std::string(value) +
+                                    "\", but must be 0 or 1");
+    }
+    return value == "1";
+}
+
+[[nodiscard]] program_facts without_builds(program_facts f) {
+    f.build.clear();
+    for (auto& t : f.tasks) {
+        t.build.clear();
+    }
+    return f;
+}
+
+/// Of programs that differ in nothing else.
+[[nodiscard]] std::string difference_of_builds(const program_facts& here, const program_facts& there) {
+    const auto text = [](const std::string& what, const std::string& mine, const std::string& other) {
+        return "another build of " + what + ", " + other + " instead of " + mine +
+               " (PILFER_CLUSTER_ANY_BUILD=1 allows that)";
+    };
+    if (here.build.empty() || there.build.empty()) {
+        return "";
+    }
+    if (here.build != there.build) {
+        return text("the program", here.build, there.build);
+    }
+    for (std::size_t i = 0; i < here.tasks.size(); ++i) {
+        if (here.tasks[i].build != there.tasks[i].build) {
+            return text("the library with the task " + here.tasks[i].name, here.tasks[i].build,
+                        there.tasks[i].build);
+        }
+    }
+    return "";
+}
 
 } // namespace
 
@@ -67,6 +124,12 @@ program_facts facts_of_program() {
     for (const bound_word* b : cluster_bounds()) {
         facts.bounds.emplace_back(b->type(), b->worst());
     }
+    if (!works_with_any_build()) {
+        facts.build = builds_of_program().front();
+        for (std::size_t i = 0; i < facts.tasks.size(); ++i) {
+            facts.tasks[i].build = builds_of_program()[i + 1];
+        }
+    }
     return facts;
 }
 
@@ -99,7 +162,8 @@ std::string difference(const program_facts& here, const program_facts& there) {
         return std::to_string(there.bounds.size()) + " bounds instead of " +
                std::to_string(here.bounds.size()) + ", or bounds of other types or worst values";
     }
-    return here == there ? "" : "other tasks of the same names";
+    return without_builds(here) == without_builds(there) ? difference_of_builds(here, there)
+                                                         : "other tasks of the same names";
 }
 
 void throw_as_remote() {

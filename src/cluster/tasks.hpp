@@ -28,19 +28,21 @@ struct program_facts {
         std::string type;
         std::uint64_t bytes;
         std::uint64_t result_bytes;
+        std::string build{}; ///< of the shared library that has it; empty: it is in the executable
 
         bool operator==(const task&) const = default;
     };
     std::uint32_t wire = wire_version;
     std::vector<task> tasks;
     std::vector<std::pair<std::string, std::uint64_t>> bounds; ///< the type of each, and its worst value
+    std::string build{}; ///< of the executable; empty: this process works with any build
 
     bool operator==(const program_facts&) const = default;
 };
 inline void serialize(cluster::archive& a, program_facts::task& t) {
-    a(t.name, t.type, t.bytes, t.result_bytes);
+    a(t.name, t.type, t.bytes, t.result_bytes, t.build);
 }
-inline void serialize(cluster::archive& a, program_facts& f) { a(f.wire, f.tasks, f.bounds); }
+inline void serialize(cluster::archive& a, program_facts& f) { a(f.wire, f.tasks, f.bounds, f.build); }
 
 /// A worker's first message in an elastic run.
 struct hello {
@@ -73,6 +75,8 @@ struct reply {
 };
 inline void serialize(cluster::archive& a, reply& r) { a(r.version, r.bounds, r.drops, r.end); }
 
+/// PILFER_CLUSTER_ANY_BUILD=1 leaves the builds out. Throws std::invalid_argument for a value other than 0
+/// and 1.
 [[nodiscard]] program_facts facts_of_program();
 /// The differences of `there`, in words; empty if there are none.
 [[nodiscard]] std::string difference(const program_facts& here, const program_facts& there);

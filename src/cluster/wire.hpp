@@ -66,7 +66,7 @@ struct wire_limits {
 
 inline constexpr std::uint32_t wire_magic = 0x7066'6c72;
 /// Changes with every change of the messages, or of what an archive writes.
-inline constexpr std::uint16_t wire_version = 5;
+inline constexpr std::uint16_t wire_version = 6;
 
 [[nodiscard]] std::vector<std::byte> encode(const message& m);
 /// A pure function. Throws archive_error, with what is wrong, and std::bad_alloc only for messages that are

@@ -181,6 +181,7 @@ void warn_if_alone() noexcept {
         throw usage_error("pilfer::cluster: mpirun has started this process, and PILFER_CLUSTER names a job "
                           "queue: use one of them");
     }
+    (void)facts_of_program(); // a wrong value in the environment ends no run later
     return std::make_unique<elastic>(where, is_worker, patience);
 }
 
@@ -290,10 +291,9 @@ private:
             if (all[r] == all[0]) {
                 continue;
             }
-            const auto name = [&](unsigned n) {
-                return "rank " + std::to_string(n) + " on " + m_group->host(n);
-            };
-            differences += "\n  " + name(r) + " has " + difference(read_facts(all[0]), read_facts(all[r]));
+            if (const std::string d = difference(read_facts(all[0]), read_facts(all[r])); !d.empty()) {
+                differences += "\n  rank " + std::to_string(r) + " on " + m_group->host(r) + " has " + d;
+            }
         }
         if (!differences.empty()) {
             throw cluster::mismatch_error(

@@ -108,7 +108,7 @@ TASK = "<IHBBIQIIQ"  # a message with one task: after the number of tasks its ra
 
 def message_with(kind, ticket, value):
     """A message with one result, or what has the form of one."""
-    return struct.pack(HEAD, 0x70666c72, 5, kind, 0, 0, 0, 1) + struct.pack(RESULT, ticket, 0, 0, 8, value)
+    return struct.pack(HEAD, 0x70666c72, 6, kind, 0, 0, 0, 1) + struct.pack(RESULT, ticket, 0, 0, 8, value)
 
 
 def name_of(task):
@@ -780,6 +780,21 @@ class Tests:
         expect(coordinator.end() == 0 and "is refused, because it has no task" in coordinator.err, "no refusal")
         worker.end()
         expect(again.end() == 0, "a worker failed")
+
+    def other_build(self):
+        """Another build of the same tasks is refused, unless one side says that it may be there."""
+        copy = shutil.copy(self.program, f"{self.folder}/copy")
+        mixed = {"PILFER_CLUSTER_ANY_BUILD": "1"}
+        for here, workers in (({}, ((copy, {}, 0), (self.other, {}, 1), (self.other, mixed, 0))), (mixed, ((self.other, {}, 0),))):
+            started = [Process(self.url, program, "--pilfer-worker", **environment) for program, environment, _ in workers]
+            self.server.wait_for_workers(len(started))
+            coordinator = self.coordinator(**here)
+            expect(coordinator.end() == 0 and coordinator.out == "answer 41\n", "another result")
+            for process, (_, _, code) in zip(started, workers):
+                expect(process.end() == code and process.out == ("" if code else "answer 41\n"), "a worker ended otherwise")
+                expect(("because it has another build of the program, " in process.err) == (code == 1), "another reason")
+            expect(("is refused, because it has another build" in coordinator.err) == (here == {}), "the coordinator says something else")
+        self.must_end(self.coordinator(PILFER_CLUSTER_ANY_BUILD="yes"), 'PILFER_CLUSTER_ANY_BUILD is "yes"')
 
     def malformed(self):
         """What is no message is refused, and the run goes on."""
