@@ -171,9 +171,9 @@ private:
 };
 
 /// Runs `left` here. This frame, a worker of this rank or another rank runs the branch: the first that takes
-/// it. Then returns both results.
+/// it. Then returns both results. Inlined, it would make the frame of each join larger where there is no bag.
 template <class Left, class Run, class Write>
-std::tuple<result_t<const Left>, result_t<const Run>>
+PILFER_NOINLINE std::tuple<result_t<const Left>, result_t<const Run>>
 fork_shared(branch_bag& bag, cluster_task& type, const Left& left, const Run& run, const Write& write) {
     using value = result_t<const Run>;
     typed_branch<Run, Write> right(type, run, write);
