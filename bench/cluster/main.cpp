@@ -176,6 +176,21 @@ void print_thefts(std::vector<long> ns) {
                 static_cast<double>(ns.back()) / 1e3);
 }
 
+/// What the ranks have done for the balance, and the part of their time in which they had no work.
+void print_balance(const cluster::session& s, double seconds) {
+    cluster::rank_stats all;
+    for (const cluster::rank_stats& r : s.stats()) {
+        all.asks += r.asks;
+        all.thefts += r.thefts;
+        all.messages += r.messages;
+        all.idle_ns += r.idle_ns;
+    }
+    std::printf("asks %llu\nthefts %llu\nmessages %llu\nidle_percent %.1f\n",
+                static_cast<unsigned long long>(all.asks), static_cast<unsigned long long>(all.thefts),
+                static_cast<unsigned long long>(all.messages),
+                static_cast<double>(all.idle_ns) / 1e7 / seconds / s.size());
+}
+
 void join_rows(cluster::session& s) {
     constexpr int n = 32;
     constexpr double joins = 3524577; // fib(33) - 1
@@ -207,14 +222,18 @@ int main(int argc, char** argv) {
         join_rows(s);
     } else if (mode == "uts") {
         const std::uint64_t nodes = s.run(t3{bench::uts::root_of(bench::uts::t3)});
+        const double seconds = seconds_since(begin);
         if (s.rank() == 0) {
-            std::printf("seconds %.4f\nexact %d\nnodes %llu\n", seconds_since(begin),
+            std::printf("seconds %.4f\nexact %d\nnodes %llu\n", seconds,
                         nodes == bench::uts::t3.nodes ? 1 : 0, static_cast<unsigned long long>(nodes));
+            print_balance(s, seconds);
         }
     } else if (mode == "skewed") {
         const double sum = s.map_reduce(0, 2000, 0.0, skewed, std::plus<>{});
+        const double seconds = seconds_since(begin);
         if (s.rank() == 0) {
-            std::printf("seconds %.4f\nsum %a\n", seconds_since(begin), sum);
+            std::printf("seconds %.4f\nsum %a\n", seconds, sum);
+            print_balance(s, seconds);
         }
     } else if (mode == "theft") {
         std::vector<long> ns;
