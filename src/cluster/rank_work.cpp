@@ -5,6 +5,7 @@
 #include <cstring>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <pilfer/detail/cluster/bound_word.hpp>
@@ -20,9 +21,8 @@ constexpr std::size_t most_bytes = std::size_t{1} << 30;
 constexpr std::size_t most_text = 4096;
 constexpr const char* text_of_stopped = "the task was stopped";
 
-[[nodiscard]] std::vector<std::byte> bytes_of(const char* text) {
-    const auto* begin = reinterpret_cast<const std::byte*>(text);
-    return {begin, begin + std::min(std::strlen(text), most_text)};
+[[nodiscard]] std::vector<std::byte> bytes_of(std::string_view text) {
+    return text_bytes(text.substr(0, most_text));
 }
 
 } // namespace
@@ -113,7 +113,7 @@ void rank_work::give_up(const std::string& why) {
         }
     }
     for (const auto& [ticket, b] : std::exchange(m_shipped, {})) {
-        b->ends({.bytes = bytes_of(why.c_str()), .rank = m_rank, .failed = true});
+        b->ends({.bytes = bytes_of(why), .rank = m_rank, .failed = true});
     }
 }
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include <pilfer/cluster/archive.hpp>
@@ -67,6 +68,12 @@ struct wire_limits {
 inline constexpr std::uint32_t wire_magic = 0x7066'6c72;
 /// Changes with every change of the messages, or of what an archive writes.
 inline constexpr std::uint16_t wire_version = 6;
+
+/// The bytes of a failed result.
+[[nodiscard]] inline std::vector<std::byte> text_bytes(std::string_view text) {
+    const auto bytes = std::as_bytes(std::span(text));
+    return {bytes.begin(), bytes.end()};
+}
 
 [[nodiscard]] std::vector<std::byte> encode(const message& m);
 /// A pure function. Throws archive_error, with what is wrong, and std::bad_alloc only for messages that are

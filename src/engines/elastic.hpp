@@ -70,6 +70,13 @@ private:
         std::uint32_t worker = UINT32_MAX; // the last one that has said that it works on it
     };
 
+    using job_name = std::unordered_map<std::uint64_t, copy>::iterator;
+
+    static constexpr std::uint64_t second = 1'000'000'000; // in nanoseconds
+    static constexpr std::uint32_t guest = UINT32_MAX;     // the origin of a task that came as a job
+    /// Tasks of a process that wait in the queue. One is there while another is on its way to a worker.
+    static constexpr unsigned most_unfetched = 2;
+
     void greet();
     void welcome(const job_event& hello);
     void answer(const job_event& call);
@@ -80,11 +87,17 @@ private:
     void end(std::vector<std::byte> bytes);
     [[nodiscard]] std::vector<std::byte> news_since(std::uint64_t drops) const;
     void tell(const std::vector<std::byte>& bytes);
-    void leave_run(std::vector<std::byte> end);
+    const std::vector<std::byte>& leave_run(const cluster_task& type, const parcel_result& end);
     bool share(rank_work& work);
     void serve_control();
     [[nodiscard]] bool step(rank_work& work);
+    bool offer(rank_work& work);
     void handle(rank_work& work, job_event&& e);
+    void admit(rank_work& work, const job_event& e);
+    void hear(rank_work& work, job_event&& e);
+    void release_held(const job_event& e);
+    void follow(rank_work& work, job_name name, const job_event& e);
+    [[nodiscard]] parcel_result result_of(const job_event& e) const;
     void finish(local_work::finished&& f);
     void send_all();
     void submit(std::uint32_t origin, std::uint64_t ticket, std::vector<std::byte> description);

@@ -1,7 +1,6 @@
 // A session: this process as one rank, its runs, and its end.
 #include <algorithm>
 #include <charconv>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -107,11 +106,6 @@ namespace {
                                     "\", but must be 0, or a number of seconds from 3 to 86,400");
     }
     return seconds;
-}
-
-[[nodiscard]] std::uint64_t clock_now() noexcept {
-    const auto since = std::chrono::steady_clock::now().time_since_epoch();
-    return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(since).count());
 }
 
 /// PILFER_CLUSTER: the URL of a job queue; null if there is none.
@@ -353,7 +347,7 @@ private:
                 moved = true;
                 balance.finish(std::move(work.root()));
             }
-            moved |= balance.step(clock_now());
+            moved |= balance.step(now_ns());
             if (moved) {
                 looks.moved();
                 continue;

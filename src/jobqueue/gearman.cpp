@@ -5,7 +5,6 @@
 // of its own stays open while others are fetched. docs/investigations/gearman.md has the trial.
 #include <algorithm>
 #include <charconv>
-#include <chrono>
 #include <cstring>
 #include <deque>
 #include <map>
@@ -43,11 +42,6 @@ enum class packet : std::uint32_t {
 
 constexpr std::size_t head_bytes = 12; // "\0REQ" or "\0RES", the type and the size of the rest
 constexpr std::size_t most_bytes = (std::size_t{1} << 30) + (std::size_t{1} << 20);
-
-[[nodiscard]] std::uint64_t now_ns() noexcept {
-    const auto since = std::chrono::steady_clock::now().time_since_epoch();
-    return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(since).count());
-}
 
 void put_number(std::vector<std::byte>& to, std::uint32_t value) {
     for (int shift = 24; shift >= 0; shift -= 8) {

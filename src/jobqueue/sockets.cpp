@@ -152,6 +152,11 @@ void socket_bell::wait(std::uint64_t ns) noexcept {
     }
 }
 
+std::uint64_t now_ns() noexcept {
+    const auto since = clock::now().time_since_epoch();
+    return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(since).count());
+}
+
 std::string name_of_process() {
     std::array<char, 256> host{};
     (void)::gethostname(host.data(), host.size() - 1);

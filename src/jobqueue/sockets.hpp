@@ -59,6 +59,9 @@ private:
     int m_bell = -1;
 };
 
+/// Nanoseconds of the monotonic clock.
+[[nodiscard]] std::uint64_t now_ns() noexcept;
+
 /// The machine and the number of this process, for people.
 [[nodiscard]] std::string name_of_process();
 
