@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "study/curve.hpp"
 #include "study/diagnosis.hpp"
 #include "study/graph.hpp"
 #include "study/trace.hpp"
