@@ -1,8 +1,13 @@
-// Schedules that are repeated in a program that they were not found in.
+// Schedules that are repeated: in the program that they were found in, and in another one, which they do not
+// fit.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
 #include <functional>
+#include <stdexcept>
 #include <string>
 
 #include <pilfer/pilfer.hpp>
@@ -44,7 +49,112 @@ void lose(int additions) {
     return r.schedule;
 }
 
+const auto lose_an_update = [] { lose(1); };
 const auto two_tasks = [] { (void)pilfer::join([] {}, [] {}); };
+
+// ---- in the program that they were found in -------------------------------------------------------
+
+TEST(replay, repeats_a_failure_exactly) {
+    const result first = schedules(1'000, lose_an_update);
+    ASSERT_FALSE(first);
+    for (int i = 0; i < 100; ++i) {
+        const result again = schedules(5, {.replay = first.schedule}, lose_an_update);
+        ASSERT_FALSE(again);
+        EXPECT_EQ(again.schedules, 1U);
+        EXPECT_EQ(again.message, first.message);
+        EXPECT_EQ(again.trace, first.trace);
+    }
+}
+
+TEST(replay, by_seed) {
+    const result first = schedules(1'000, {.minimise = false}, lose_an_update);
+    ASSERT_FALSE(first);
+    const result second = schedules(1'000, {.minimise = false}, lose_an_update);
+    EXPECT_EQ(first.failed, second.failed);
+    EXPECT_EQ(first.schedule, second.schedule);
+}
+
+TEST(replay, is_asked_for_by_the_environment) {
+    const result first = schedules(1'000, lose_an_update);
+    ASSERT_FALSE(first);
+    ASSERT_EQ(setenv("PILFER_SCHEDULE", first.schedule.c_str(), 1), 0);
+    const result again = schedules(1'000, lose_an_update);
+    ASSERT_EQ(setenv("PILFER_SCHEDULE", "d1:x", 1), 0);
+    EXPECT_THROW((void)schedules(1, [] {}), std::invalid_argument);
+    ASSERT_EQ(unsetenv("PILFER_SCHEDULE"), 0);
+    EXPECT_EQ(again.schedules, 1U);
+    EXPECT_EQ(again.message, first.message);
+}
+
+TEST(replay, is_offered_by_a_program_that_aborts) {
+    const auto aborts = [] {
+        (void)schedules(1'000, {.strategy = strategy::pct}, [] {
+            pilfer::test::atomic<int> n{0};
+            const auto add = [&] { n = n + 1; };
+            (void)pilfer::join(add, add);
+            if (n != 2) {
+                std::abort();
+            }
+        });
+    };
+    EXPECT_DEATH(aborts(), "the program ends in a test of schedules; PILFER_SCHEDULE=[cd]1:");
+}
+
+TEST(replay, of_a_long_schedule_is_short) {
+    const auto body = [] {
+        pilfer::test::atomic<int> n{0};
+        pilfer::scope s;
+        for (int i = 0; i < 2; ++i) {
+            s.fork([&] {
+                for (int k = 0; k < 3'000; ++k) {
+                    n = n + 1;
+                }
+            });
+        }
+        s.sync();
+        require(n == 6'000, "nothing is lost");
+    };
+    const result r =
+        schedules(200, {.strategy = strategy::random, .steps = 1'000'000, .minimise = false}, body);
+    ASSERT_FALSE(r);
+    EXPECT_LE(r.schedule.size(), 4'096U);
+    EXPECT_THAT(r.schedule, testing::StartsWith("r1:"));
+    EXPECT_FALSE(schedules(1, {.steps = 1'000'000, .replay = r.schedule}, body));
+}
+
+TEST(replay, fewer_preemptions_are_left) {
+    const auto noise = [] {
+        pilfer::test::atomic<int> n{0};
+        pilfer::test::atomic<int> other{0};
+        pilfer::scope s;
+        for (int i = 0; i < 4; ++i) {
+            s.fork([&] {
+                other += 1;
+                other += 1;
+                other += 1;
+            });
+        }
+        s.fork([&] { n = n + 1; });
+        s.fork([&] { n = n + 1; });
+        s.sync();
+        require(n == 2);
+    };
+    const result whole = schedules(1'000, {.strategy = strategy::random, .minimise = false}, noise);
+    const result least = schedules(1'000, {.strategy = strategy::random}, noise);
+    ASSERT_FALSE(whole);
+    ASSERT_FALSE(least);
+    EXPECT_LT(least.schedule.size(), whole.schedule.size() / 2) << least.schedule << ", " << whole.schedule;
+    EXPECT_LE(std::count(least.schedule.begin(), least.schedule.end(), '-'), 3) << least.schedule;
+}
+
+TEST(replay, says_that_body_is_not_repeatable) {
+    int calls = 0;
+    const result r = schedules(10, {.minimise = false}, [&] { require(++calls != 1); });
+    ASSERT_FALSE(r);
+    EXPECT_THAT(r.message, HasSubstr("did not lead there again"));
+}
+
+// ---- in another one, or one that is not repeatable ------------------------------------------------
 
 TEST(misfit, of_a_candidate) {
     const result r = repeat("d1:0.7", two_tasks);

@@ -1,4 +1,4 @@
-// test::schedules: what fails a schedule, what is said, virtual time, repetition, and wrong calls.
+// test::schedules: what is explored, virtual time, and wrong calls.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,12 +7,8 @@
 
 #include <chrono>
 #include <cstdint>
-#include <cstdlib>
 #include <functional>
-#include <memory>
 #include <set>
-#include <shared_mutex>
-#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -24,30 +20,14 @@
 namespace {
 
 using namespace std::chrono_literals;
-using pilfer::test::options;
 using pilfer::test::require;
 using pilfer::test::result;
 using pilfer::test::schedules;
 using pilfer::test::strategy;
-using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
+using ::testing::PrintToString;
 template <class T>
 using shared = pilfer::test::atomic<T>;
-using lock = std::unique_lock<pilfer::mutex>;
-
-[[nodiscard]] std::string text(const result& r) {
-    std::ostringstream out;
-    out << r;
-    return out.str();
-}
-
-/// Fails in most schedules.
-void lose_an_update() {
-    shared<int> n{0};
-    const auto add = [&] { n = n + 1; };
-    (void)pilfer::join(add, add);
-    require(n == 2, "two additions");
-}
 
 /// A wait for a descriptor suspends its task. The kernel is asked when nothing else can run.
 TEST(descriptors, are_waited_for_by_tasks) {
@@ -77,7 +57,7 @@ TEST(descriptors, that_nobody_makes_ready_are_a_deadlock) {
         char c = 0;
         (void)pilfer::io::read(ends[0], &c, 1);
     });
-    EXPECT_THAT(text(r), HasSubstr("waits for a descriptor to be readable"));
+    EXPECT_THAT(PrintToString(r), HasSubstr("waits for a descriptor to be readable"));
 }
 
 // ---- what is explored -------------------------------------------------------------------------
@@ -89,7 +69,7 @@ TEST(schedules, run_body_so_often) {
     EXPECT_EQ(calls, 37);
     EXPECT_EQ(r.schedules, 37U);
     EXPECT_FALSE(r.complete);
-    EXPECT_EQ(text(r), "passed: 37 schedules");
+    EXPECT_EQ(PrintToString(r), "passed: 37 schedules");
 }
 
 TEST(schedules, interleave_tasks_of_every_kind) {
@@ -181,7 +161,7 @@ TEST(schedules, all_of_a_small_program_are_said_to_be_all) {
     EXPECT_TRUE(r) << r;
     EXPECT_TRUE(r.complete);
     EXPECT_GT(r.estimate, 1);
-    EXPECT_THAT(text(r), HasSubstr("which are all"));
+    EXPECT_THAT(PrintToString(r), HasSubstr("which are all"));
     const result some = schedules(20, {.strategy = strategy::exhaustive}, [] {
         shared<int> n{0};
         (void)pilfer::join(
@@ -197,7 +177,7 @@ TEST(schedules, all_of_a_small_program_are_said_to_be_all) {
             });
     });
     EXPECT_FALSE(some.complete);
-    EXPECT_THAT(text(some), HasSubstr("of about"));
+    EXPECT_THAT(PrintToString(some), HasSubstr("of about"));
 }
 
 TEST(schedules, a_bound_of_preemptions_makes_fewer) {
@@ -295,192 +275,6 @@ TEST(schedules, who_goes_on_after_the_end_of_a_task_is_no_preemption) {
     EXPECT_THAT(orders, testing::IsSupersetOf({"cfp", "fcp", "fpc"}));
 }
 
-// ---- what fails -------------------------------------------------------------------------------
-
-TEST(schedules, a_requirement_names_its_place) {
-    const result r = schedules(1'000, &lose_an_update);
-    ASSERT_FALSE(r);
-    EXPECT_THAT(r.message,
-                ContainsRegex("schedules_test.cpp:[0-9]+: a requirement does not hold: two additions"));
-    EXPECT_THAT(text(r), HasSubstr("PILFER_SCHEDULE=" + r.schedule));
-    EXPECT_THAT(r.trace, ContainsRegex("loads atomic 1 \\(schedules_test.cpp:[0-9]+\\)"));
-    EXPECT_LT(r.failed, r.schedules);
-}
-
-TEST(schedules, a_requirement_fails_though_somebody_catches) {
-    const result r = schedules(10, [] {
-        try {
-            require(false, "caught");
-        } catch (const pilfer::test::failure&) {
-        }
-    });
-    ASSERT_FALSE(r);
-    EXPECT_THAT(r.message, HasSubstr("caught"));
-    EXPECT_THROW(require(false), pilfer::test::failure) << "outside of schedules, too";
-}
-
-TEST(schedules, an_exception_of_body_fails) {
-    const result r = schedules(10, [] { throw std::runtime_error("no such file"); });
-    ASSERT_FALSE(r);
-    EXPECT_EQ(r.failed, 0U);
-    EXPECT_EQ(r.message, "body has thrown no such file");
-    EXPECT_FALSE(schedules(10, [] { throw 5; }));
-}
-
-TEST(schedules, an_exception_without_a_waiter_fails) {
-    const result r = schedules(10, [] { pilfer::after(1ms, [] { throw std::runtime_error("later"); }); });
-    ASSERT_FALSE(r);
-    EXPECT_EQ(r.message, "a task without a waiter has thrown later");
-}
-
-TEST(schedules, a_deadlock_names_who_waits_for_whom) {
-    const result r = schedules(1'000, [] {
-        pilfer::mutex a;
-        pilfer::mutex b;
-        pilfer::scope s;
-        s.fork(pilfer::named("ann", [&] {
-            const lock x(a);
-            const lock y(b);
-        }));
-        s.fork(pilfer::named("bob", [&] {
-            const lock x(b);
-            const lock y(a);
-        }));
-        s.sync();
-    });
-    ASSERT_FALSE(r);
-    EXPECT_THAT(r.message, HasSubstr("a deadlock"));
-    EXPECT_THAT(
-        r.message,
-        ContainsRegex(
-            "\"ann\" waits for mutex [12], that is for task [23] \"bob\"\n    in .*schedules_test.cpp"));
-    EXPECT_THAT(
-        r.message,
-        ContainsRegex(
-            "\"bob\" waits for mutex [12], that is for task [23] \"ann\"\n    in .*schedules_test.cpp"));
-    EXPECT_THAT(r.message, ContainsRegex("task 1 waits for the children of scope [0-9]+, that is for task"));
-}
-
-TEST(schedules, a_wait_after_the_end_of_body_fails) {
-    const result r = schedules(10, [] {
-        auto never = std::make_shared<pilfer::event>();
-        (void)pilfer::async([never] { never->wait(); });
-    });
-    ASSERT_FALSE(r);
-    EXPECT_THAT(r.message, HasSubstr("body has ended, and tasks wait for ever"));
-    EXPECT_THAT(r.message, HasSubstr("waits for event 1"));
-}
-
-TEST(schedules, a_schedule_without_an_end_fails) {
-    const result r = schedules(10, {.steps = 500}, [] {
-        const shared<bool> flag{false};
-        while (!flag) {
-        }
-    });
-    ASSERT_FALSE(r);
-    EXPECT_THAT(r.message, HasSubstr("no end after 500 steps"));
-    const result timer = schedules(1, {.steps = 500}, [] { (void)pilfer::every(1s, [] {}); });
-    ASSERT_FALSE(timer);
-    EXPECT_THAT(timer.message, HasSubstr("an alarm is set each time"));
-}
-
-TEST(schedules, a_thread_outside_fails) {
-    const result r = schedules(1, [] {
-        pilfer::event told;
-        std::thread other([&] { told.set(); });
-        other.join();
-        told.wait();
-        pilfer::promise<int> p;
-        auto f = p.get_future();
-        pilfer::scope s;
-        s.fork([&] { (void)f.get(); });
-        pilfer::yield();
-        std::thread([&] { p.set_value(1); }).join();
-        s.sync();
-    });
-    ASSERT_FALSE(r);
-    EXPECT_THAT(r.message, HasSubstr("a thread outside the pool"));
-}
-
-TEST(schedules, a_wait_for_another_pool_is_no_deadlock) {
-    pilfer::pool other;
-    pilfer::event asked;
-    const result r = schedules(1, [&] { other.async([&] { asked.wait(); }).wait(); });
-    asked.set();
-    ASSERT_FALSE(r);
-    EXPECT_THAT(r.message, testing::StartsWith("a task waits for another pool, which is not explored"));
-}
-
-TEST(trace, names_objects_by_kind_and_order) {
-    const result r = schedules(1, [] {
-        pilfer::channel<int> c(1);
-        pilfer::mutex m;
-        pilfer::shared_mutex rw;
-        pilfer::promise<int> p;
-        auto f = p.get_future();
-        { const lock l(m); }
-        (void)c.send(1);
-        { const std::shared_lock l(rw); }
-        { const lock l(m); }
-        p.set_value(1);
-        (void)f.get();
-        require(false);
-    });
-    ASSERT_FALSE(r);
-    for (const char* const step :
-         {"locks mutex 1 ", "sends into channel 2 ", "locks shared mutex 3 with others ", "unlocks mutex 1 ",
-          "sets the promise of future 4 ", "waits for future 4 "}) {
-        EXPECT_THAT(r.trace, HasSubstr(step));
-    }
-}
-
-TEST(trace, has_the_names_of_objects) {
-    const result r = schedules(10, [] {
-        pilfer::channel<int> c(1);
-        pilfer::mutex m;
-        const pilfer::object_name jobs(c, "jobs");
-        const pilfer::object_name accounts(m, "accounts");
-        { const lock l(m); }
-        (void)c.receive(); // for ever
-    });
-    ASSERT_FALSE(r);
-    EXPECT_THAT(r.trace, HasSubstr("locks mutex 1 \"accounts\""));
-    EXPECT_THAT(r.message, HasSubstr("waits for channel 2 \"jobs\"'s next value"));
-}
-
-int next_line = 0;
-
-/// Not inlined, so that the step is in a function with a name.
-[[gnu::noinline]] void wait_below(pilfer::event& e) {
-    next_line = __LINE__ + 1;
-    (void)e.wait_for(1ms);
-}
-
-TEST(trace, has_lines_of_the_users_code) {
-    const result r = schedules(1, [] {
-        pilfer::event e;
-        wait_below(e);
-        pilfer::future<int> f = pilfer::async([] { return 1; });
-        (void)f.get();
-        require(false);
-    });
-    ASSERT_FALSE(r);
-    EXPECT_THAT(r.trace,
-                HasSubstr("waits for event 1 (schedules_test.cpp:" + std::to_string(next_line) + ")"));
-    EXPECT_THAT(r.trace, ContainsRegex("waits for future [0-9]+ \\(schedules_test.cpp:[0-9]+\\)"));
-    EXPECT_THAT(r.trace, ContainsRegex("task 2 begins\n"));
-}
-
-TEST(schedules, go_on_after_a_failure) {
-    for (int i = 0; i < 3; ++i) {
-        EXPECT_FALSE(schedules(1'000, &lose_an_update));
-        EXPECT_TRUE(schedules(100, [] {}));
-        EXPECT_FALSE(schedules(1, [] { pilfer::event().wait(); }));
-    }
-    pilfer::pool usual;
-    EXPECT_EQ(usual.run([] { return 5; }), 5);
-}
-
 // ---- time -------------------------------------------------------------------------------------
 
 TEST(virtual_time, jumps) {
@@ -540,108 +334,6 @@ TEST(virtual_time, is_not_that_of_other_threads) {
     const auto took = std::chrono::steady_clock::now() - start;
     EXPECT_GE(took, 20ms);
     EXPECT_LT(took, 1h);
-}
-
-// ---- repetition -------------------------------------------------------------------------------
-
-TEST(replay, repeats_a_failure_exactly) {
-    const result first = schedules(1'000, &lose_an_update);
-    ASSERT_FALSE(first);
-    for (int i = 0; i < 100; ++i) {
-        const result again = schedules(5, {.replay = first.schedule}, &lose_an_update);
-        ASSERT_FALSE(again);
-        EXPECT_EQ(again.schedules, 1U);
-        EXPECT_EQ(again.message, first.message);
-        EXPECT_EQ(again.trace, first.trace);
-    }
-}
-
-TEST(replay, by_seed) {
-    const result first = schedules(1'000, {.minimise = false}, &lose_an_update);
-    ASSERT_FALSE(first);
-    const result second = schedules(1'000, {.minimise = false}, &lose_an_update);
-    EXPECT_EQ(first.failed, second.failed);
-    EXPECT_EQ(first.schedule, second.schedule);
-}
-
-TEST(replay, is_asked_for_by_the_environment) {
-    const result first = schedules(1'000, &lose_an_update);
-    ASSERT_FALSE(first);
-    ASSERT_EQ(setenv("PILFER_SCHEDULE", first.schedule.c_str(), 1), 0);
-    const result again = schedules(1'000, &lose_an_update);
-    ASSERT_EQ(setenv("PILFER_SCHEDULE", "d1:x", 1), 0);
-    EXPECT_THROW((void)schedules(1, [] {}), std::invalid_argument);
-    ASSERT_EQ(unsetenv("PILFER_SCHEDULE"), 0);
-    EXPECT_EQ(again.schedules, 1U);
-    EXPECT_EQ(again.message, first.message);
-}
-
-TEST(replay, is_offered_by_a_program_that_aborts) {
-    const auto aborts = [] {
-        (void)schedules(1'000, {.strategy = strategy::pct}, [] {
-            shared<int> n{0};
-            const auto add = [&] { n = n + 1; };
-            (void)pilfer::join(add, add);
-            if (n != 2) {
-                std::abort();
-            }
-        });
-    };
-    EXPECT_DEATH(aborts(), "the program ends in a test of schedules; PILFER_SCHEDULE=[cd]1:");
-}
-
-TEST(replay, of_a_long_schedule_is_short) {
-    const auto body = [] {
-        shared<int> n{0};
-        pilfer::scope s;
-        for (int i = 0; i < 2; ++i) {
-            s.fork([&] {
-                for (int k = 0; k < 3'000; ++k) {
-                    n = n + 1;
-                }
-            });
-        }
-        s.sync();
-        require(n == 6'000, "nothing is lost");
-    };
-    const result r =
-        schedules(200, {.strategy = strategy::random, .steps = 1'000'000, .minimise = false}, body);
-    ASSERT_FALSE(r);
-    EXPECT_LE(r.schedule.size(), 4'096U);
-    EXPECT_THAT(r.schedule, testing::StartsWith("r1:"));
-    EXPECT_FALSE(schedules(1, {.steps = 1'000'000, .replay = r.schedule}, body));
-}
-
-TEST(replay, fewer_preemptions_are_left) {
-    const auto noise = [] {
-        shared<int> n{0};
-        shared<int> other{0};
-        pilfer::scope s;
-        for (int i = 0; i < 4; ++i) {
-            s.fork([&] {
-                other += 1;
-                other += 1;
-                other += 1;
-            });
-        }
-        s.fork([&] { n = n + 1; });
-        s.fork([&] { n = n + 1; });
-        s.sync();
-        require(n == 2);
-    };
-    const result whole = schedules(1'000, {.strategy = strategy::random, .minimise = false}, noise);
-    const result least = schedules(1'000, {.strategy = strategy::random}, noise);
-    ASSERT_FALSE(whole);
-    ASSERT_FALSE(least);
-    EXPECT_LT(least.schedule.size(), whole.schedule.size() / 2) << least.schedule << ", " << whole.schedule;
-    EXPECT_LE(std::count(least.schedule.begin(), least.schedule.end(), '-'), 3) << least.schedule;
-}
-
-TEST(replay, says_that_body_is_not_repeatable) {
-    int calls = 0;
-    const result r = schedules(10, {.minimise = false}, [&] { require(++calls != 1); });
-    ASSERT_FALSE(r);
-    EXPECT_THAT(r.message, HasSubstr("did not lead there again"));
 }
 
 // ---- wrong calls ------------------------------------------------------------------------------
