@@ -41,9 +41,9 @@ if(pilfer_cluster_tls)
     set(pilfer_cluster_not_tls no_tls)
 endif()
 
-# pilfer_cluster_library(<target> <source>...)
+# pilfer_cluster_library(<target> STATIC|OBJECT [EXCLUDE_FROM_ALL] <source>...)
 function(pilfer_cluster_library target)
-    add_library(${target} STATIC ${ARGN})
+    add_library(${target} ${ARGN})
     target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/src")
     target_link_libraries(${target} PUBLIC pilfer)
     if(pilfer_cluster_tls)
@@ -58,15 +58,15 @@ function(pilfer_cluster_library target)
     pilfer_own_target(${target})
 endfunction()
 
+# All but what connects ranks is compiled once for the two libraries below.
 file(GLOB pilfer_cluster_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/cluster/*.cpp"
      "${PROJECT_SOURCE_DIR}/src/engines/*.cpp" "${PROJECT_SOURCE_DIR}/src/jobqueue/*.cpp"
      "${PROJECT_SOURCE_DIR}/src/capi_cluster/*.cpp")
-list(FILTER pilfer_cluster_sources EXCLUDE REGEX "/${pilfer_cluster_not_tls}\\.cpp$")
+list(FILTER pilfer_cluster_sources EXCLUDE REGEX "/(${pilfer_cluster_not_tls}|mpi_group|no_group)\\.cpp$")
+pilfer_cluster_library(pilfer_cluster_objects OBJECT EXCLUDE_FROM_ALL ${pilfer_cluster_sources})
 if(pilfer_cluster_built)
-    list(FILTER pilfer_cluster_sources EXCLUDE REGEX "/no_group\\.cpp$")
     # Static, also beside a shared libpilfer: MPI must not become one of its dependencies.
-    pilfer_cluster_library(pilfer_cluster ${pilfer_cluster_sources})
-    list(APPEND pilfer_cluster_sources "${PROJECT_SOURCE_DIR}/src/engines/no_group.cpp")
+    pilfer_cluster_library(pilfer_cluster STATIC $<TARGET_OBJECTS:pilfer_cluster_objects> src/engines/mpi_group.cpp)
     add_library(pilfer::cluster ALIAS pilfer_cluster)
     set_target_properties(pilfer_cluster PROPERTIES EXPORT_NAME cluster)
     # The interface of MPI for C is enough, and that for C++ has warnings.
@@ -75,5 +75,5 @@ if(pilfer_cluster_built)
 endif()
 
 # All but MPI, for tests and fuzzers that need none.
-list(FILTER pilfer_cluster_sources EXCLUDE REGEX "/mpi_group\\.cpp$")
-pilfer_cluster_library(pilfer_cluster_parts EXCLUDE_FROM_ALL ${pilfer_cluster_sources})
+pilfer_cluster_library(pilfer_cluster_parts STATIC EXCLUDE_FROM_ALL $<TARGET_OBJECTS:pilfer_cluster_objects>
+                       src/engines/no_group.cpp)
