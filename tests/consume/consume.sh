@@ -46,8 +46,6 @@ has_probes() {
 }
 
 if [[ $way == subdirectory || $way == fetch_content ]]; then
-    build "$here/$way" "$work/user" "-Dpilfer_source=$source" -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0 -DPILFER_UNITY=ON
-    run_consumer "$work/user/consumer"
     has_probes "$here/$way" "$work/with" "-Dpilfer_source=$source" || fail "users are compiled without probes"
     has_probes "$here/$way" "$work/without" "-Dpilfer_source=$source" -DPILFER_STACK_CLASH_PROTECTION=OFF &&
         fail "PILFER_STACK_CLASH_PROTECTION=OFF does not reach users"
@@ -59,6 +57,10 @@ if [[ $way == subdirectory || $way == fetch_content ]]; then
         printf '#include "%s"\n' "$here/main.cpp" "$here/other.cpp" >"$work/app/app.cpp"
         build "$work/app" "$work/app/build" -DPILFER_UNITY=ON
         run_consumer "$work/app/build/app"
+    else
+        build "$here/$way" "$work/user" "-Dpilfer_source=$source" -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0 \
+            -DPILFER_UNITY=ON
+        run_consumer "$work/user/consumer"
     fi
     exit 0
 fi

@@ -85,7 +85,7 @@ answers "$work/user-plain/consumer"
 
 # A project that builds pilfer itself builds it with its own flags.
 cmake -S "$here/subdirectory" -B "$work/user-source" "${compilers[@]}" "-Dpilfer_source=$source" -DPILFER_UNITY=ON \
-    "-DCMAKE_CXX_FLAGS=-O1 -fsanitize=thread" -DCMAKE_C_FLAGS=-fsanitize=thread >"$work/log"
+    "-DCMAKE_CXX_FLAGS=-O0 -fsanitize=thread" -DCMAKE_C_FLAGS=-fsanitize=thread >"$work/log"
 cmake --build "$work/user-source" --target consumer -- --quiet
 answers "$work/user-source/consumer"
 
