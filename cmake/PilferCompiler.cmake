@@ -59,12 +59,12 @@ function(pilfer_own_target target)
 endfunction()
 
 # Compiles a target's C++ sources together, where PILFER_UNITY is one of ARGN: most of the time goes into what they
-# include. Rooms are dealt out to a few groups, enough for the CPUs of a small machine. PILFER_UNITY is off by default.
+# include. Rooms are dealt out to two groups, enough for the CPUs of a small machine. PILFER_UNITY is off by default.
 function(pilfer_together target)
     if(NOT PILFER_UNITY IN_LIST ARGN)
         return()
     endif()
-    set(groups 4)
+    set(groups 2)
     get_target_property(sources ${target} SOURCES)
     set(rooms "")
     foreach(source IN LISTS sources)
