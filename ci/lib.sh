@@ -9,7 +9,7 @@ packages_run=(g++ cmake ninja-build pkg-config libtbb-dev libssl-dev libcli11-de
     libhwloc-dev valgrind)
 packages_cluster=(g++ cmake ninja-build pkg-config libhwloc-dev libopenmpi-dev openmpi-bin libssl-dev)
 packages_gcc=("${packages_run[@]}" libgtest-dev libgmock-dev catch2 libbenchmark-dev libeigen3-dev
-    libasio-dev libopenmpi-dev openmpi-bin gearman-job-server python3 gdb patch systemtap-sdt-dev)
+    libasio-dev libopenmpi-dev openmpi-bin gearman-job-server python3 gdb patch systemtap-sdt-dev libdw-dev)
 packages_abi=("${packages_run[@]}" abigail-tools xz-utils)
 # Without the recommended packages doxygen draws no graphs, which the reference has none of.
 packages_docs=(python3 mkdocs mkdocs-material doxygen)

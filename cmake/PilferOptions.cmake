@@ -14,6 +14,8 @@ set(PILFER_HWLOC AUTO CACHE STRING "Read the topology by hwloc: AUTO (where it i
 set_property(CACHE PILFER_HWLOC PROPERTY STRINGS AUTO ON OFF)
 set(PILFER_USDT AUTO CACHE STRING "Probes for tracers of the system: AUTO (where <sys/sdt.h> is there), ON or OFF")
 set_property(CACHE PILFER_USDT PROPERTY STRINGS AUTO ON OFF)
+set(PILFER_LIBDW AUTO CACHE STRING "Stacks in pilfer top by libdw of elfutils: AUTO (where it is there), ON or OFF")
+set_property(CACHE PILFER_LIBDW PROPERTY STRINGS AUTO ON OFF)
 set(PILFER_CLUSTER AUTO CACHE STRING "Build pilfer::cluster, for several machines: AUTO (at top level, where MPI is there), ON or OFF")
 set_property(CACHE PILFER_CLUSTER PROPERTY STRINGS AUTO ON OFF)
 set(PILFER_CLUSTER_TLS AUTO CACHE STRING "TLS for job queues of pilfer::cluster, by OpenSSL: AUTO (where it is there), ON or OFF")

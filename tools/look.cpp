@@ -134,11 +134,28 @@ bool observer::is_certain(std::vector<std::size_t> const& cycle, look const& now
     }
     return std::all_of(cycle.begin(), cycle.end(), [&](std::size_t i) {
         inside::waiting_context const& c = now.all.waiting[i];
-        seen_wait const& w = m_pools[c.pool].waits[c.number];
-        copy_of<inside::context> context;
-        return m_memory.read(of(c.at), context) && of(context->waiting.load(inside::rlx)) == w.suspension &&
-               context->waits.load(inside::rlx) == w.number;
+        return still_waits(c, m_pools[c.pool].waits[c.number]);
     });
+}
+
+bool observer::still_waits(inside::waiting_context const& c, seen_wait const& w) const {
+    copy_of<inside::context> context;
+    return m_memory.read(of(c.at), context) && of(context->waiting.load(inside::rlx)) == w.suspension &&
+           context->waits.load(inside::rlx) == w.number;
+}
+
+std::vector<stack_frame> observer::stack_of(inside::waiting_context const& c, stack_reader& reader) const {
+    auto const pool = m_pools.find(c.pool);
+    if (pool == m_pools.end()) {
+        return {};
+    }
+    auto const wait = pool->second.waits.find(c.number);
+    copy_of<inside::suspension> suspension;
+    if (wait == pool->second.waits.end() || !m_memory.read(wait->second.suspension, suspension)) {
+        return {};
+    }
+    std::vector<stack_frame> frames = reader.read(of(static_cast<std::byte const*>(suspension->sp)));
+    return still_waits(c, wait->second) ? frames : std::vector<stack_frame>{};
 }
 
 bool observer::has_alarm(address watch, unsigned workers) const {

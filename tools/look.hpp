@@ -13,6 +13,7 @@
 #include "observe/metrics.hpp"
 #include "observe/snapshot.hpp"
 #include "process_memory.hpp"
+#include "stacks.hpp"
 
 namespace tools {
 
@@ -75,6 +76,9 @@ public:
     explicit observer(process_memory const& memory) : m_memory(memory) {}
     /// Looks once. `seconds`: the time. Throws process_has_ended.
     [[nodiscard]] look next(double seconds);
+    /// The stack of a context of the newest look. Empty: its wait has ended.
+    [[nodiscard]] std::vector<stack_frame> stack_of(pilfer::detail::waiting_context const& c,
+                                                    stack_reader& reader) const;
 
 private:
     struct seen_wait {
@@ -118,6 +122,7 @@ private:
     void add_ready(pool_look const& p, seen_pool& s, seen_pool const* before, double seconds, look& now);
     void add_mutexes(double seconds, look& now);
     [[nodiscard]] bool is_certain(std::vector<std::size_t> const& cycle, look const& now);
+    [[nodiscard]] bool still_waits(pilfer::detail::waiting_context const& c, seen_wait const& w) const;
     void judge(look& now) const;
     [[nodiscard]] bool has_alarm(address watch, unsigned workers) const;
 

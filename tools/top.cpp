@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
+#include <functional>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -32,11 +33,17 @@ struct top_settings {
     bool once = false;
     bool json = false;
     bool prometheus = false;
+    bool stacks = false;
 };
+
+using stack_source = std::function<std::vector<stack_frame>(inside::waiting_context const&)>;
+
+constexpr std::size_t most_stacks = 64; ///< on a screen
 
 struct page_size {
     std::size_t lines = 40;
     std::size_t columns = 10'000; // a file or a pipe has no edge
+    bool cut = true;              // what exceeds the lines
 };
 
 [[nodiscard]] page_size size_of_terminal() {
@@ -68,7 +75,8 @@ struct page_size {
 /// The lines of one look. Trouble is named first, and whatever does not fit is cut at the end.
 class screen {
 public:
-    screen(look const& l, process_memory const& of, page_size size) : m_look(l), m_size(size) {
+    screen(look const& l, process_memory const& of, page_size size, stack_source const& stacks)
+        : m_look(l), m_size(size) {
         add(fmt::format("pilfer top: process {} ({}), {} pool{}; times are lower bounds", of.process(),
                         of.name(), l.pools.size(), l.pools.size() == 1 ? "" : "s"));
         troubles();
@@ -78,11 +86,11 @@ public:
         oldest_ready();
         kinds();
         mutexes();
-        longest_waits();
+        longest_waits(stacks);
     }
     [[nodiscard]] std::string text() const {
         std::string all;
-        for (std::size_t i = 0; i < m_lines.size() && i < m_size.lines; ++i) {
+        for (std::size_t i = 0; i < m_lines.size() && (i < m_size.lines || !m_size.cut); ++i) {
             std::string line = m_lines[i];
             if (line.size() > m_size.columns) {
                 line.resize(m_size.columns);
@@ -220,13 +228,25 @@ private:
                             seconds(m.held.seconds), holder));
         }
     }
-    void longest_waits() {
+    void stack(std::vector<stack_frame> const& frames) {
+        if (frames.empty()) {
+            add("    its stack has changed, or cannot be read");
+        }
+        for (std::size_t i = 0; i < frames.size(); ++i) {
+            stack_frame const& f = frames[i];
+            add(fmt::format("    #{:<3}{} in {}{}", i,
+                            f.at != 0 ? fmt::format("{:#014x}", f.at) : "       inlined", f.function,
+                            f.line.empty() ? "" : " at " + f.line));
+        }
+    }
+    void longest_waits(stack_source const& stacks) {
         std::vector<std::size_t> order(m_look.all.waiting.size());
         for (std::size_t i = 0; i < order.size(); ++i) {
             order[i] = i;
         }
         std::size_t const room = m_size.lines > m_lines.size() + 2 ? m_size.lines - m_lines.size() - 2 : 1;
-        std::size_t const shown = std::min(room, order.size());
+        std::size_t const most = m_size.cut ? room : most_stacks;
+        std::size_t const shown = std::min(most, order.size());
         std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(shown), order.end(),
                           [this](std::size_t a, std::size_t b) {
                               return std::tuple(-m_look.waits[a], m_look.all.waiting[a].pool,
@@ -238,6 +258,9 @@ private:
             auto const& c = m_look.all.waiting[order[k]];
             add(fmt::format("{}, suspended on worker {}, waits {} for {}", name_of(m_look, c), c.worker,
                             seconds(m_look.waits[order[k]]), wait_of(m_look, c)));
+            if (stacks) {
+                stack(stacks(c));
+            }
         }
         if (shown < order.size()) {
             add(fmt::format("and {} more waiting contexts", order.size() - shown));
@@ -265,7 +288,18 @@ private:
             {"wakes", c.wakes}};
 }
 
-[[nodiscard]] nlohmann::json as_json(look const& l, process_memory const& of) {
+/// Null: the wait has ended meanwhile, or the stack cannot be read.
+[[nodiscard]] nlohmann::json as_json(std::vector<stack_frame> const& frames) {
+    nlohmann::json j;
+    for (stack_frame const& f : frames) {
+        j.push_back({{"address", f.at != 0 ? nlohmann::json(fmt::format("{:#x}", f.at)) : nlohmann::json()},
+                     {"function", f.function},
+                     {"line", f.line.empty() ? nlohmann::json() : nlohmann::json(f.line)}});
+    }
+    return j;
+}
+
+[[nodiscard]] nlohmann::json as_json(look const& l, process_memory const& of, stack_source const& stacks) {
     nlohmann::json j = {{"process", of.process()},
                         {"name", of.name()},
                         {"stopped", l.stopped},
@@ -338,6 +372,9 @@ private:
                                 {"timed", c.timed},
                                 {"seconds", l.waits[i]},
                                 {"text", wait_of(l, c)}});
+        if (stacks) {
+            j["waiting"].back()["stack"] = as_json(stacks(c));
+        }
     }
     for (auto const& cycle : l.cycles) {
         nlohmann::json members = nlohmann::json::array();
@@ -371,18 +408,32 @@ int run_top(top_settings const& s) {
     // Rates, and what stands still, need a second look.
     std::this_thread::sleep_for(std::chrono::duration<double>(std::min(0.2, s.interval)));
     bool const terminal = ::isatty(STDOUT_FILENO) != 0;
+    std::unique_ptr<stack_reader> reader;
+    stack_source stacks;
+    if (s.stacks && !stack_reader::is_available()) {
+        fmt::print(stderr,
+                   "pilfer top: no stacks, because this command was built without libdw of elfutils\n");
+    } else if (s.stacks) {
+        reader = std::make_unique<stack_reader>(memory);
+        stacks = [&](inside::waiting_context const& c) { return looks.stack_of(c, *reader); };
+    }
     for (;;) {
         l = looks.next(now());
+        if (reader != nullptr) {
+            reader->update();
+        }
         if (s.json) {
-            fmt::print("{}\n",
-                       as_json(l, memory).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+            fmt::print(
+                "{}\n",
+                as_json(l, memory, stacks).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
         } else if (terminal && !s.once) {
             page_size size = size_of_terminal();
             --size.lines; // where the cursor is
-            fmt::print("\x1b[H\x1b[2J{}", screen(l, memory, size).text());
+            fmt::print("\x1b[H\x1b[2J{}", screen(l, memory, size, stacks).text());
         } else {
-            fmt::print("{}{}", screen(l, memory, terminal ? size_of_terminal() : page_size{}).text(),
-                       s.once ? "" : "\n");
+            page_size size = terminal ? size_of_terminal() : page_size{};
+            size.cut = !stacks;
+            fmt::print("{}{}", screen(l, memory, size, stacks).text(), s.once ? "" : "\n");
         }
         if (std::fflush(stdout) != 0) {
             throw std::system_error(errno, std::generic_category(), "standard output");
@@ -407,6 +458,7 @@ void add_top(CLI::App& app, int& code) {
     c->add_option("--interval", s->interval, "seconds between two looks (default: 1)")
         ->check(real_range(0.05, 3'600.0));
     CLI::Option* const once = c->add_flag("--once", s->once, "prints one screen and ends");
+    c->add_flag("--stacks", s->stacks, "shows the stacks of waiting contexts too, the longest waits first");
     CLI::Option* const json = c->add_flag("--json", s->json, "prints a line of JSON for each look");
     c->add_flag("--prometheus", s->prometheus, "prints the counters once, in the text format of Prometheus")
         ->excludes(once)

@@ -41,9 +41,10 @@ done
 expect 0 -DPILFER_TESTS=ON -DPILFER_SANITIZE=address
 expect 0 -DPILFER_TESTS=ON -DPILFER_SANITIZE=thread -DPILFER_CHAOS_EVERYWHERE=ON
 expect 0 -DPILFER_PORTABLE=ON -DPILFER_CHECKED=ON -DPILFER_HWLOC=OFF
-expect 0 -DPILFER_UNITY=ON -DPILFER_INSTALL=OFF -DPILFER_RACE=OFF
+expect 0 -DPILFER_UNITY=ON -DPILFER_INSTALL=OFF -DPILFER_RACE=OFF -DPILFER_LIBDW=OFF
 expect 1 -DPILFER_TOOLS=perhaps
 expect 1 -DPILFER_UNITY=perhaps
+expect 1 -DPILFER_LIBDW=perhaps
 
 # A user's build has the library and the command, and no tests.
 [[ $(ninja -C "$work/1" -t targets all) == *pilfer_tool* ]] || { echo "no command by default" >&2; exit 1; }

@@ -77,6 +77,28 @@ void waits(pilfer::pool& p, unsigned n) {
     await_suspended(p, n);
 }
 
+[[gnu::always_inline]] inline void take_price(pilfer::channel<int>& queue) { (void)queue.receive(); }
+[[gnu::noinline]] void serve_customer(pilfer::channel<int>& queue) {
+    take_price(queue);
+    std::atomic_signal_fence(std::memory_order_seq_cst); // no tail call
+}
+[[gnu::noinline]] void open_shop(pilfer::channel<int>& queue) {
+    serve_customer(queue);
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+}
+
+/// A task waits in known functions, and a child of `spawn`, on another stack, waits too.
+void stacks(pilfer::pool& p) {
+    static pilfer::channel<int> queue(1);
+    p.submit({.name = "shop"}, [] { open_shop(queue); });
+    p.submit({.name = "branch"}, [] {
+        pilfer::scope both;
+        both.spawn([] { serve_customer(queue); });
+        both.sync();
+    });
+    await_suspended(p, 3);
+}
+
 /// Every worker computes for ever, and a task is queued.
 void hogs(pilfer::pool& p) {
     static std::atomic<int> running{0};
@@ -187,6 +209,8 @@ int main(int count, char** words) {
         waits(p, count > 2 ? static_cast<unsigned>(std::atoi(words[2])) : 3);
     } else if (std::strcmp(kind, "named") == 0) {
         named(p);
+    } else if (std::strcmp(kind, "stacks") == 0) {
+        stacks(p);
     } else if (std::strcmp(kind, "hogs") == 0) {
         hogs(p);
     } else if (std::strcmp(kind, "bounded") == 0) {

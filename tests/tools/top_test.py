@@ -18,6 +18,8 @@ import tempfile
 import unittest
 
 PILFER, TARGET = (str(pathlib.Path(word).resolve()) for word in sys.argv[1:3])
+SOURCE = pathlib.Path(__file__).with_name("top_target.cpp")
+INLINED = "[[gnu::always_inline]] inline void take_price(pilfer::channel<int>& queue) { (void)queue.receive(); }"
 LIMIT = 120  # seconds; for a machine that does other things too
 
 
@@ -123,6 +125,46 @@ class Top(unittest.TestCase):
             found = looked(target.pid)
             self.assertEqual({lock["name"] for lock in found["mutexes"]}, {"accounts", 'audit "log"'})
             self.assertEqual({wait["object_name"] for wait in found["waiting"]}, {"accounts", 'audit "log"', "event 1500"})
+
+    def test_stacks_of_waiting_contexts(self):
+        lines = {text: number for number, text in enumerate(SOURCE.read_text("ascii").splitlines(), 1)}
+
+        def line(text):
+            return f"top_target.cpp:{lines[text]}"
+
+        with Target("stacks") as target:
+            said = top("--once", "--stacks", target.pid)
+            if "built without libdw" in said.stderr:
+                self.skipTest("built without libdw")
+            screen = said.stdout.splitlines()
+            found = json.loads(top("--once", "--json", "--stacks", target.pid).stdout)
+        shop = next(wait["stack"] for wait in found["waiting"] if wait["name"] == "shop")
+        functions = [re.search("take_price|serve_customer|open_shop|$", frame["function"]).group() for frame in shop]
+        at = functions.index("take_price")
+        self.assertEqual(functions[at : at + 3], ["take_price", "serve_customer", "open_shop"])
+        self.assertEqual(
+            [frame["line"] for frame in shop[at : at + 3]],
+            [line(INLINED), line("    take_price(queue);"), line("    serve_customer(queue);")],
+        )
+        self.assertIsNone(shop[at]["address"])  # inlined
+        self.assertTrue(all(frame["address"] for frame in shop[at + 1 : at + 3]))
+        # The child of spawn has a stack of its own, which ends there.
+        self.assertEqual(sum("serve_customer" in str(wait["stack"]) for wait in found["waiting"]), 2)
+        self.assertEqual(sum("open_shop" in str(wait["stack"]) for wait in found["waiting"]), 1)
+        self.assertEqual(len([text for text in screen if re.match(r"    #0  0x[0-9a-f]{12} in ", text)]), 3)
+        self.assertTrue(any(re.fullmatch(r"    #\d+ +inlined in .*take_price.* at top_target.cpp:\d+", text) for text in screen))
+
+    def test_stacks_without_symbols_and_file(self):
+        with tempfile.TemporaryDirectory() as folder:
+            bare = os.path.join(folder, "bare")
+            subprocess.run(["strip", "-o", bare, TARGET], check=True)
+            with Target("stacks", program=bare) as target:
+                os.remove(bare)
+                said = top("--once", "--json", "--stacks", target.pid)
+        if "built without libdw" in said.stderr:
+            self.skipTest("built without libdw")
+        for wait in json.loads(said.stdout)["waiting"]:
+            self.assertGreater(len(wait["stack"]), 3)
 
     def test_ten_thousand_waiting_contexts(self):
         with Target("waits", "10000") as target:
