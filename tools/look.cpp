@@ -36,6 +36,7 @@ constexpr std::size_t most_slabs = 100'000;
 /// microseconds, because its words are on three pages.
 constexpr std::size_t most_read = 500;
 constexpr std::size_t most_name = 64;
+constexpr std::size_t most_scopes = 10'000; // of a task, one inside another
 
 // offsetof() is also used on types without standard layout. Both compilers place their members alike.
 #pragma GCC diagnostic push
@@ -321,6 +322,7 @@ void observer::read_waits(seen_pool& s, std::uint64_t pool, inside::pool_core co
         auto const job = reinterpret_cast<inside::task_word>(copies[i]->job);
         w.what.job = reinterpret_cast<void const*>(job & ~inside::kind_mask);
         if (changed) {
+            w.what.child_of = reinterpret_cast<void const*>(scope_of(*copies[i], c.at));
             w.what.name = m_memory.text(of(copies[i]->name.load(inside::rlx)), most_name);
         }
         fresh.push_back(&w);
@@ -337,6 +339,27 @@ void observer::read_waits(seen_pool& s, std::uint64_t pool, inside::pool_core co
         }
     }
     now.carried_over += shown - std::min(shown, fresh.size());
+}
+
+/// The scope of which the task of a context is a child, as snapshot.cpp finds it; 0: none.
+address observer::scope_of(inside::context const& c, address at) const {
+    auto const job = reinterpret_cast<inside::task_word>(c.job);
+    if (job != 0 && job != at) {
+        copy_of<inside::spark> spark;
+        bool const forked = (job & inside::kind_mask) == inside::kind_forked;
+        return forked && m_memory.read(job & ~inside::kind_mask, spark)
+                   ? of(inside::scope_node::strip(static_cast<inside::spark*>(spark.bytes())->parent()))
+                   : 0;
+    }
+    inside::scope_node* place = c.self.node.load(inside::rlx);
+    for (std::size_t i = 0; i < most_scopes && inside::scope_node::is_owner(place); ++i) {
+        copy_of<inside::scope_node> node;
+        if (!m_memory.read(of(inside::scope_node::strip(place)), node)) {
+            return 0;
+        }
+        place = node->parent();
+    }
+    return inside::scope_node::is_owner(place) ? 0 : of(inside::scope_node::strip(place));
 }
 
 /// Reads the suspensions, then the objects of the kinds that have facts.

@@ -117,6 +117,7 @@ private:
                     look& now);
     void read_details(seen_pool const& s, std::vector<seen_wait*> const& fresh,
                       pilfer::detail::pool_core const* owner);
+    [[nodiscard]] address scope_of(pilfer::detail::context const& c, address at) const;
     [[nodiscard]] pilfer::detail::wait_kind const* kind_at(address why);
     void add_running(pool_look const& p, seen_pool& s, seen_pool const* before, double seconds, look& now);
     void add_ready(pool_look const& p, seen_pool& s, seen_pool const* before, double seconds, look& now);

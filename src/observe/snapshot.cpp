@@ -57,6 +57,20 @@ private:
            (p.stacks.exhausted() || (p.submissions.empty() && p.runnable.empty()));
 }
 
+/// The scope of a child of `spawn`, by the place of its task: the first one that the task is below. Places of
+/// scopes that the task owns lead to the place around them. All of these outlive the wait of `c`.
+[[nodiscard]] const void* spawned_in(const context& c) noexcept {
+    scope_node* at = c.self.node.load(rlx); // observe.I2
+    while (scope_node* const node = scope_node::strip(at)) {
+        node->seen_here();
+        if (!scope_node::is_owner(at)) {
+            return scope_access::of(at);
+        }
+        at = node->parent();
+    }
+    return nullptr;
+}
+
 void add_context(snapshot& s, const pool_entry& e, const context& c, unsigned number, bool with_stack) {
     const suspension* w = c.waiting.load(acq); // observe.I2
     if (w == nullptr) {
@@ -77,7 +91,9 @@ void add_context(snapshot& s, const pool_entry& e, const context& c, unsigned nu
     }
     const auto job = reinterpret_cast<task_word>(c.job);
     k.job = reinterpret_cast<const void*>(job & ~kind_mask);
-    if (job != 0 && (job & kind_mask) == kind_forked) {
+    if (c.job == nullptr || c.job == &c) { // see spawned
+        k.child_of = spawned_in(c);
+    } else if ((job & kind_mask) == kind_forked) {
         // The record is given back when the child has ended.
         k.child_of = scope_access::of(reinterpret_cast<spark*>(job & ~kind_mask)->parent());
     }

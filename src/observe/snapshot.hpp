@@ -28,7 +28,7 @@ struct waiting_context {
     wait_facts facts;
     std::string name;                  ///< Of the innermost named function on it; empty: none.
     const void* job = nullptr;         ///< The task that it runs, if the scheduler started it.
-    const void* child_of = nullptr;    ///< That task's scope, if it is a forked child.
+    const void* child_of = nullptr;    ///< The scope of the task, if it is a child of one.
     std::vector<void*> frames;         ///< Return addresses, innermost first.
     std::vector<std::size_t> awaits{}; ///< Others in the snapshot whose end it waits for, as far as known.
     std::size_t coroutine = none;      ///< The one in the snapshot that it waits for.
@@ -81,9 +81,8 @@ inline constexpr std::size_t most_awaiting = 8;
 [[nodiscard]] snapshot take_snapshot(const pool_core* stacks_of);
 
 /// Finds the awaited contexts of each wait, as far as they are known. Known are the branch of a join, the
-/// task of a run() and a future's task, if they run on contexts of their own. Forked children of a scope are
-/// known on the same condition. The children of spawn are not known. A coroutine is known by its root: it is
-/// awaited by run(), or by its future, or it holds a mutex by co_await.
+/// task of a run(), a future's task and children of a scope, if they run on contexts of their own. A coroutine
+/// is known by its root: it is awaited by run(), or by its future, or it holds a mutex by co_await.
 void connect(snapshot& s);
 
 /// Indices in s.pools of `p` and of the pools that its contexts wait for, directly or indirectly.

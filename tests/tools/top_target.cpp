@@ -99,6 +99,34 @@ void stacks(pilfer::pool& p) {
     await_suspended(p, 3);
 }
 
+/// A task waits for its children, which wait for its future.
+void family(pilfer::pool& p) {
+    static pilfer::future<void> parent;
+    static std::atomic<bool> known{false};
+    parent = p.async([] {
+        while (!known) {
+            std::this_thread::yield();
+        }
+        pilfer::scope children;
+        children.spawn([] {
+            pilfer::scope own;
+            parent.get();
+            own.sync();
+        });
+        std::atomic<bool> stolen{false};
+        children.fork([&stolen] {
+            stolen = true;
+            parent.get();
+        });
+        while (!stolen) {
+            std::this_thread::yield();
+        }
+        children.sync();
+    });
+    known = true;
+    await_suspended(p, 3);
+}
+
 /// Every worker computes for ever, and a task is queued.
 void hogs(pilfer::pool& p) {
     static std::atomic<int> running{0};
@@ -211,6 +239,8 @@ int main(int count, char** words) {
         named(p);
     } else if (std::strcmp(kind, "stacks") == 0) {
         stacks(p);
+    } else if (std::strcmp(kind, "family") == 0) {
+        family(p);
     } else if (std::strcmp(kind, "hogs") == 0) {
         hogs(p);
     } else if (std::strcmp(kind, "bounded") == 0) {

@@ -126,6 +126,13 @@ class Top(unittest.TestCase):
             self.assertEqual({lock["name"] for lock in found["mutexes"]}, {"accounts", 'audit "log"'})
             self.assertEqual({wait["object_name"] for wait in found["waiting"]}, {"accounts", 'audit "log"', "event 1500"})
 
+    def test_a_cycle_through_children_of_a_scope(self):
+        with Target("family") as target:
+            said = top("--once", target.pid).stdout
+            self.assertEqual(said.count("a cycle of waits:\n"), 2)
+            self.assertEqual(len(re.findall(r"for the children of a scope .*, among them context", said)), 3)
+            self.assertEqual({len(cycle) for cycle in looked(target.pid)["cycles"]}, {2})
+
     def test_stacks_of_waiting_contexts(self):
         lines = {text: number for number, text in enumerate(SOURCE.read_text("ascii").splitlines(), 1)}
 

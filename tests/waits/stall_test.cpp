@@ -2,6 +2,7 @@
 // Optimised in every build: a report has room for short traces only.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <fstream>
 #include <vector>
 
@@ -222,8 +223,7 @@ TEST_F(reported_stall, of_a_forked_child_that_waits_for_its_parent) {
     EXPECT_THAT(result.output, HasSubstr(", 1 of which has not ended, among them context "));
 }
 
-/// Which context a child of spawn runs on is not recorded, so this cycle is listed but not named.
-TEST_F(reported_stall, of_a_spawned_child_that_waits_for_its_parent_lists_both) {
+TEST_F(reported_stall, of_spawned_children_that_wait_for_their_parent) {
     const auto result = parent_and_child(1, [](const pilfer::future<int>& own) {
         pilfer::scope s;
         s.spawn([&] { (void)first_waits(own); });
@@ -232,13 +232,34 @@ TEST_F(reported_stall, of_a_spawned_child_that_waits_for_its_parent_lists_both) 
         return 0;
     });
     EXPECT_TRUE(result.exited_with(0)) << result;
+    EXPECT_THAT(result.output, HasSubstr("a cycle of waits:"));
     EXPECT_THAT(result.output, HasSubstr("waits for the children of a scope (0x"));
-    EXPECT_THAT(result.output, HasSubstr(", 2 of which have not ended"));
+    EXPECT_THAT(result.output, HasSubstr(", 2 of which have not ended, among them context "));
     EXPECT_THAT(result.output, HasSubstr("waits for a future (0x"));
     if (has_stacks) {
         EXPECT_THAT(result.output, HasSubstr(" in first_waits"));
         EXPECT_THAT(result.output, HasSubstr(" in second_waits"));
     }
+}
+
+/// The child in the middle has a scope of its own, and is a child of the outer one.
+TEST_F(reported_stall, of_a_spawned_grandchild_is_a_cycle_of_three) {
+    const auto result = parent_and_child(1, [](const pilfer::future<int>& own) {
+        pilfer::scope outer;
+        outer.spawn([&] {
+            pilfer::scope inner;
+            inner.spawn([&] { (void)first_waits(own); });
+            inner.sync();
+        });
+        outer.sync();
+        return 0;
+    });
+    EXPECT_TRUE(result.exited_with(0)) << result;
+    const std::string& said = result.output;
+    const std::size_t from = said.find("a cycle of waits:");
+    ASSERT_NE(from, std::string::npos) << said;
+    const std::string cycle = said.substr(from, said.find("suspended on worker", from) - from);
+    EXPECT_EQ(std::count(cycle.begin(), cycle.end(), ';'), 2) << cycle;
 }
 
 /// The worker never lies down: a queued task lacks only a stack.
