@@ -17,7 +17,7 @@ source $script
 run
 frame function main
 END
-for member in pool held free_one gate table shared_table full unset three two none promised later done empty idle_graph no_task; do
+for member in pool held free_one gate table shared_table written read shared full unset three two none promised later done empty idle_graph no_task; do
     printf 'echo %s:\\n\noutput s.%s\necho \\n\n' "$member" "$member" >>"$folder/commands"
 done
 printf 'echo children:\\n\noutput *s.children\necho \\n\n' >>"$folder/commands"
@@ -39,7 +39,10 @@ expect held 'mutex \("accounts"; held by context [0-9]+ of pool 1; 1 waits: cont
 expect free_one 'mutex \(free; no context waits\)'
 expect gate 'monitor \(free; 1 waits: context [0-9]+ "guest"\) = \{value = 0\}'
 expect table 'synchronized \(held by context [0-9]+ of pool 1; no context waits\) = \{value = 5\}'
-expect shared_table 'synchronized \(no context waits\) = \{value = 6\}'
+expect shared_table 'synchronized \(free; no context waits\) = \{value = 6\}'
+expect written 'synchronized \(held alone by context [0-9]+ of pool 1; no context waits\) = \{value = 7\}'
+expect read 'synchronized \(shared by 1, among them context [0-9]+ of pool 1; no context waits\) = \{value = 8\}'
+expect shared 'shared_mutex \(shared by 1; no context waits\)'
 expect full 'channel \(1 of 1 values; 1 waits: context [0-9]+ "sender"\)'
 expect unset 'event \(not set; 2 wait: context [0-9]+.*, context .*\)'
 expect three 'latch \(3 to count down; no context waits\)'

@@ -17,6 +17,9 @@ struct shown {
     pilfer::monitor<int> gate{0};
     pilfer::synchronized<int> table{5};
     pilfer::synchronized<int, pilfer::shared_mutex> shared_table{6};
+    pilfer::synchronized<int, pilfer::shared_mutex> written{7};
+    pilfer::synchronized<int, pilfer::shared_mutex> read{8};
+    pilfer::shared_mutex shared;
     pilfer::channel<int> full{1};
     pilfer::event unset;
     pilfer::latch three{3};
@@ -34,7 +37,10 @@ struct shown {
         const auto task = [this](const char* name, auto f) { pool.submit({.name = name}, f); };
         task("owner", [this] {
             held.lock();
-            table.call([this](int&) { unset.wait(); });
+            shared.lock_shared();
+            written.call([this](int&) {
+                read.read([this](const int&) { table.call([this](int&) { unset.wait(); }); });
+            });
         });
         task("keeper", [this] {
             pilfer::scope here;

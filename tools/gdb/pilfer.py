@@ -368,6 +368,13 @@ def mutex_state(value):
     return "held by " + holder(owner) if owner else "held"
 
 
+def shared_mutex_state(value):
+    readers = scalar(value["m_readers"])
+    if not readers:
+        return "held alone" if scalar(value["m_writer"]) else "free"
+    return "shared by %d" % readers
+
+
 def future_state(value):
     core = value["m_state"]
     if int(core) == 0:
@@ -440,9 +447,15 @@ def describe_task(value):
 
 
 def describe_synchronized(value):
-    lock = value["m_lock"]["m_lock"]  # that of a shared mutex knows no holder
+    lock = value["m_lock"]["m_lock"]
     name = (lock.type.strip_typedefs().name or "").rpartition("::")[2]
-    return (mutex_state(lock) + "; " if name == "mutex" else "") + waited_for(value)
+    if name == "mutex":
+        return "%s; %s" % (mutex_state(lock), waited_for(value))
+    state = shared_mutex_state(lock)
+    inside = scalar(value["m_lock"]["m_inside"])  # of several readers at most one
+    if inside and state != "free":
+        state += " by %s" % holder(inside) if state == "held alone" else ", among them %s" % holder(inside)
+    return "%s; %s" % (state, waited_for(value))
 
 
 def waited_for(value):
@@ -455,7 +468,7 @@ DESCRIBED = {
     "mutex": lambda v: "%s; %s" % (mutex_state(v), waited_for(v)),
     "monitor": lambda v: "%s; %s" % (mutex_state(v["m_core"]["m_lock"]["m_lock"]), waited_for(v)),
     "synchronized": describe_synchronized,
-    "shared_mutex": waited_for,
+    "shared_mutex": lambda v: "%s; %s" % (shared_mutex_state(v), waited_for(v)),
     "condition_variable": waited_for,
     "event": lambda v: "%s; %s" % ("set" if scalar(v["m_set"]) else "not set", waited_for(v)),
     "latch": lambda v: "%d to count down; %s" % (scalar(v["m_left"]), waited_for(v)),
