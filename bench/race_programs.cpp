@@ -4,6 +4,7 @@
 #include <cstring>
 #include <ctime>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include <pilfer/pilfer.hpp>
@@ -128,6 +129,70 @@ long flat_loop() {
         v.begin(), v.end(), 0L, [](int x) { return long(x); }, std::plus<>{});
 }
 
+/// Tasks in `n` rows, each after those to the left of it and above it, whose cells it reads. All of them read
+/// the vector itself, and so have parallel reads of one word.
+long grid(unsigned n, int runs) {
+    std::vector<long> cells(std::size_t{n} * n, 1);
+    std::vector<pilfer::node<>> tasks;
+    pilfer::graph g;
+    for (unsigned i = 0; i < n * n; ++i) {
+        tasks.push_back(g.task([&cells, n, i] {
+            cells[i] += ((i >= n ? cells[i - n] : 0) + (i % n != 0 ? cells[i - 1] : 0)) % 1000;
+        }));
+        if (i >= n) {
+            tasks[i].succeed(tasks[i - n]);
+        }
+        if (i % n != 0) {
+            tasks[i].succeed(tasks[i - 1]);
+        }
+    }
+    for (int i = 0; i < runs; ++i) {
+        g.run();
+    }
+    return cells.back();
+}
+
+long chain(unsigned n) {
+    long first = 1;
+    long last = 0;
+    pilfer::node<> before;
+    pilfer::graph g;
+    before = g.task([&] { first = 2; });
+    for (unsigned i = 0; i < n; ++i) {
+        before = g.task([&] { last += first; }, before);
+    }
+    g.run();
+    return last;
+}
+
+/// A first task, `n` tasks after it, and a last one.
+long star(unsigned n) {
+    std::vector<long> cells(n);
+    long sum = 0;
+    pilfer::graph g;
+    const auto first = g.task([&] { sum = 1; });
+    const auto last = g.task([&] {
+        for (const long c : cells) {
+            sum += c;
+        }
+    });
+    for (unsigned i = 0; i < n; ++i) {
+        g.task([&, i] { cells[i] = sum; }, first).precede(last);
+    }
+    g.run();
+    return sum;
+}
+
+long items(int n) {
+    long sum = 0;
+    pilfer::pipeline(8, pilfer::serial_in_order([&, i = 0]() mutable {
+                         return i < n ? std::optional<int>(i++) : std::nullopt;
+                     }),
+                     pilfer::parallel_stage([](int i) { return i + 1; }),
+                     pilfer::serial_in_order([&](int i) { sum += i; }));
+    return sum;
+}
+
 long (*kernel(const char* name))() {
     if (std::strcmp(name, "fib") == 0) {
         return [] { return fib(24, 2); };
@@ -146,6 +211,21 @@ long (*kernel(const char* name))() {
     }
     if (std::strcmp(name, "queens") == 0) {
         return [] { return long(queens(10, 0, 0, 0, 0)); };
+    }
+    if (std::strcmp(name, "grid") == 0) {
+        return [] { return grid(100, 1); };
+    }
+    if (std::strcmp(name, "grid_often") == 0) {
+        return [] { return grid(32, 100); };
+    }
+    if (std::strcmp(name, "chain") == 0) {
+        return [] { return chain(100'000); };
+    }
+    if (std::strcmp(name, "star") == 0) {
+        return [] { return star(100'000); };
+    }
+    if (std::strcmp(name, "items") == 0) {
+        return [] { return items(100'000); };
     }
     return std::strcmp(name, "flat_loop") == 0 ? &flat_loop : nullptr;
 }
@@ -168,7 +248,10 @@ long largest_memory() {
 int main(int count, char** words) {
     long (*const run)() = count > 1 ? kernel(words[1]) : nullptr;
     if (run == nullptr) {
-        std::fprintf(stderr, "race_programs fib|fib_cutoff|merge_sort|matrix|stencil|queens|flat_loop\n");
+        std::fprintf(
+            stderr,
+            "race_programs "
+            "fib|fib_cutoff|merge_sort|matrix|stencil|queens|flat_loop|grid|grid_often|chain|star|items\n");
         return 2;
     }
     pilfer::pool pool;

@@ -76,6 +76,65 @@ struct graph_core::only_run {
     ~only_run() { graph.m_running.store(false, rel); } // graph.E5
 };
 
+#if defined(PILFER_RACE)
+/// For `pilfer race`: the order of the tasks of one run.
+struct graph_core::ordered_run {
+    graph_core& graph;
+    race::ordered_tasks tasks{race::how::graph_task};
+
+    explicit ordered_run(graph_core& g) : graph(g) {
+        g.m_ordered = &tasks;
+        g.m_next = tasks.first();
+        if (g.m_choices) {
+            race::cannot_follow("graphs with conditions, whose tasks count as one after the other");
+        }
+        for (vertex* v = g.m_first; v != nullptr; v = v->m_next) {
+            if (v->m_extras != nullptr && v->m_extras->limit != nullptr) {
+                v->m_extras->limit->m_next = tasks.first();
+            }
+        }
+    }
+    ordered_run(const ordered_run&) = delete;
+    ordered_run& operator=(const ordered_run&) = delete;
+    ~ordered_run() {
+        for (vertex* v = graph.m_first; v != nullptr; v = v->m_next) {
+            v->m_after = {};
+            race::ordered_tasks::forget(v->m_end);
+        }
+        if (graph.m_cut.load(rlx)) {
+            race::cannot_follow(race::left_out);
+        }
+    }
+    /// Tasks with a limit of one are in the order of this run, as are all tasks if there are conditions.
+    static std::int64_t call(graph_core& g, vertex* v, limit_core* limit) {
+        using race::ordered_tasks;
+        const bool alone = limit != nullptr && limit->m_most == 1;
+        race::task_start after = g.m_choices ? g.m_next : std::exchange(v->m_after, {});
+        if (alone) {
+            race::cannot_follow("graph_limits of one task, whose tasks count as one after the other");
+            ordered_tasks::add_edges(limit->m_next, after);
+        }
+        const race::running here(g.m_ordered->start(after), nullptr);
+        const std::int64_t choice = v->run(g);
+        g.m_ordered->note_end(v->m_end);
+        if (alone) {
+            ordered_tasks::add_edge(v->m_end, limit->m_next);
+        }
+        if (g.m_choices) {
+            ordered_tasks::add_edge(v->m_end, g.m_next);
+        }
+        return choice;
+    }
+};
+#else
+struct graph_core::ordered_run {
+    explicit ordered_run(const graph_core&) noexcept {}
+    static PILFER_ALWAYS_INLINE std::int64_t call(graph_core& g, vertex* v, const limit_core*) {
+        return v->run(g);
+    }
+};
+#endif
+
 void graph_core::run() {
     PILFER_TEST_CANNOT_REPEAT("a graph");
     const only_run alone(*this);
@@ -84,10 +143,10 @@ void graph_core::run() {
         return;
     }
     m_unclean = true;
-    race::cannot_follow("graphs, whose tasks count as one after the other");
     m_cut.store(false, rlx);
     m_kept.clear();
     {
+        const ordered_run order(*this);
         scope s;
         m_scope = &s;
         s.fork(step(this, nullptr, {}, 0, static_cast<std::uint32_t>(m_roots.size())));
@@ -262,9 +321,7 @@ void graph_core::work(vertex* v, nesting here) {
             v = nullptr;
             continue;
         }
-        race::acquire(this);
-        const std::int64_t choice = v->run(*this);
-        race::release(this);
+        const std::int64_t choice = ordered_run::call(*this, v, limit);
         vertex* next = limit != nullptr ? limit->leave() : nullptr;
         has_place = next != nullptr;
         v = choices ? release_guarded(v, choice, next, here) : release(v, 0, v->m_count, next, here);
@@ -284,6 +341,9 @@ vertex* graph_core::release(vertex* v, std::uint32_t first, std::uint32_t last, 
     vertex* const* const out = v->out();
     for (std::uint32_t k = first; k < last; ++k) {
         vertex* const to = out[k];
+#if defined(PILFER_RACE)
+        race::ordered_tasks::add_edge(v->m_end, to->m_after);
+#endif
         if (!arrives(to)) {
             continue;
         }

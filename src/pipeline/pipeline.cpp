@@ -13,6 +13,7 @@
 #include <new>
 #include <optional>
 #include <stdexcept>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -105,6 +106,78 @@ struct fetched_items {
     unsigned count = 0;
 };
 
+#if defined(PILFER_RACE)
+/// The order of the calls, for `pilfer race`. A call comes after the one before it for its item, and in a
+/// serial stage after the one for the item before it. If items end in order, an item comes after the one
+/// whose token it has.
+class call_order {
+public:
+    explicit call_order(const pipeline_plan& p)
+        : m_plan(p), m_ends(p.count),
+          m_gives_in_order(p.tokens == 1 || p.stages[p.count - 1].order == stage_order::in_order) {
+        for (std::size_t s = 1; s < p.count; ++s) {
+            if (p.stages[s].order == stage_order::as_they_come) {
+                race::cannot_follow("stages that are serial out of order");
+            }
+        }
+    }
+    call_order(const call_order&) = delete;
+    call_order& operator=(const call_order&) = delete;
+    ~call_order() {
+        std::for_each(m_ends.begin(), m_ends.end(), race::ordered_tasks::forget);
+        std::for_each(m_given.begin(), m_given.end(), race::ordered_tasks::forget);
+        for (auto& [i, end] : m_items) {
+            race::ordered_tasks::forget(end);
+        }
+    }
+    /// The strand in which stage `s` is called with `i`, and makes a value at `out`.
+    [[nodiscard]] race::strand start(const item* i, std::size_t s, void* out) {
+        race::fresh(out, m_plan.value_bytes); // another item may have been here
+        race::task_start after;
+        if (is_serial(s)) {
+            race::ordered_tasks::add_edge(m_ends[s], after);
+        }
+        if (s != 0) {
+            race::ordered_tasks::add_edge(m_items[i], after);
+        } else if (m_gives_in_order) {
+            race::ordered_tasks::add_edge(given(m_fetched), after);
+        }
+        return m_tasks.start(after);
+    }
+    void note_end(const item* i, std::size_t s, bool made) {
+        m_tasks.note_end(m_items[i]);
+        if (is_serial(s)) {
+            m_tasks.note_end(m_ends[s]);
+        }
+        if (s == 0 && made) {
+            ++m_fetched;
+        } else if (s == m_plan.count - 1 && m_gives_in_order) {
+            m_tasks.note_end(given(i->ticket));
+        }
+    }
+
+private:
+    [[nodiscard]] bool is_serial(std::size_t s) const noexcept {
+        return m_plan.stages[s].order != stage_order::parallel;
+    }
+    [[nodiscard]] race::task_end& given(std::uint64_t ticket) {
+        const std::uint64_t at = ticket % m_plan.tokens;
+        if (at >= m_given.size()) {
+            m_given.resize(at + 1);
+        }
+        return m_given[at];
+    }
+
+    const pipeline_plan& m_plan;
+    race::ordered_tasks m_tasks{race::how::pipeline_stage};
+    std::vector<race::task_end> m_ends;  // of serial stages
+    std::vector<race::task_end> m_given; // of items that have ended, by their tokens
+    std::unordered_map<const item*, race::task_end> m_items;
+    bool m_gives_in_order;
+    std::uint64_t m_fetched = 0;
+};
+#endif
+
 /// A pipeline that runs, in the frame of its call.
 class line {
 public:
@@ -137,6 +210,10 @@ public:
     void run() {
         PILFER_TEST_CANNOT_REPEAT("a pipeline");
         {
+#if defined(PILFER_RACE)
+            call_order order(m_plan);
+            m_order = &order;
+#endif
             scope tasks;
             m_tasks = &tasks;
             work(nullptr, false, {});
@@ -206,11 +283,7 @@ private:
             own = {now, 0};
         }
         const stage_entry& source = m_plan.stages[0];
-        race::cannot_follow("pipelines, whose stages count as one after the other");
-        race::acquire(this);
-        const bool made = source.call(source.function, nullptr, m_store.value(i, 0));
-        race::release(this);
-        if (!made) {
+        if (!call(source, i, 0, nullptr)) {
             m_tokens.ended(i);
             m_is_ending.set();
             return nullptr;
@@ -261,11 +334,21 @@ private:
         }
         return m_tokens.reuse(i);
     }
+    /// Calls the function of stage `s`, and for `pilfer race` in its order.
+    [[nodiscard]] PILFER_ALWAYS_INLINE bool call(const stage_entry& stage, item* i, std::size_t s, void* in) {
+        void* const out = m_store.value(i, s);
+#if defined(PILFER_RACE)
+        const race::running here(m_order->start(i, s, out), nullptr);
+        const bool made = stage.call(stage.function, in, out);
+        m_order->note_end(i, s, made);
+        return made;
+#else
+        return stage.call(stage.function, in, out);
+#endif
+    }
     void call(const station& here, item* i) {
         const std::size_t s = i->stage;
-        race::acquire(this);
-        here.entry->call(here.entry->function, m_store.value(i, s - 1), m_store.value(i, s));
-        race::release(this);
+        (void)call(*here.entry, i, s, m_store.value(i, s - 1));
         i->stage = s + 1 < m_plan.count ? s + 1 : 0;
     }
     [[nodiscard]] static bool goes_on(const item* i) noexcept { return i->stage != 0; }
@@ -326,6 +409,9 @@ private:
     PILFER_COLD void fail() noexcept {
         std::exception_ptr error = caught_error();
         const bool is_stopped = says_stopped(error);
+#if defined(PILFER_RACE)
+        race::cannot_follow(race::left_out);
+#endif
         m_lock.lock(); // pipeline.E4
         if (m_error == nullptr || (m_is_stopped && !is_stopped)) {
             std::swap(m_error, error);
@@ -342,6 +428,9 @@ private:
     item_store m_store;
     std::vector<station> m_stations;
     scope* m_tasks = nullptr;
+#if defined(PILFER_RACE)
+    call_order* m_order = nullptr;
+#endif
     std::atomic<bool> m_has_failed{false};
     raw_lock<std_atom, futex_park> m_lock; // of the errors, and of the list of kept items
     std::atomic<item*> m_kept{nullptr};

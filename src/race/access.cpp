@@ -66,7 +66,8 @@ void first_access(const fiber& f, cell& c, std::uint8_t bytes, bool write, std::
 /// The rules of what is kept, for each byte:
 /// 1. An access replaces those before it, but a read replaces no write.
 /// 2. Of parallel reads the first one is kept: what races with another one also races with it, as long as the
-///    order of the run is depth-first (Feng and Leiserson, SPAA 1997). If it is not, all are kept.
+///    order of the run is depth-first (Feng and Leiserson, SPAA 1997). If it is not, all are kept, and so are
+///    those of two tasks of a graph.
 /// 3. An access under locks does not replace one that holds fewer.
 /// 4. An access adds nothing to one of the same strand with the same bytes, unless it is the first write or
 ///    holds fewer locks.
@@ -104,7 +105,7 @@ bool check_cell(fiber& f, cell& c, std::uint8_t bytes, bool write, std::uint64_t
                 found_race(e, f.segment, bytes, write, site, at);
                 replaced = raced = true;
             }
-        } else if (one_reader && (r & has_no_other_lock) != 0) {
+        } else if (one_reader && (r & same_task) != 0 && (r & has_no_other_lock) != 0) {
             need = static_cast<std::uint8_t>(need & ~both);
             the.reader_left_out = true;
         }
@@ -178,6 +179,9 @@ std::uint8_t detector::relation_to(std::uint32_t segment, const fiber& f) noexce
         r = s.element == f.element ? same_strand | before : is_below || s.element == ended_block ? before : 0;
     } else if (order.before(s.strand, f.strand, f.edges)) {
         r = before;
+    }
+    if (order[s.strand].task == order[f.strand].task) {
+        r |= same_task;
     }
     if (s.locks == f.locks && s.locks == 0) {
         return static_cast<std::uint8_t>(r | has_all_locks | has_no_other_lock);

@@ -25,6 +25,7 @@ enum relation : std::uint8_t {
     excluded = 4,      ///< by a common lock
     has_all_locks = 8, ///< of the running task
     has_no_other_lock = 16,
+    same_task = 32, ///< of `ordered_tasks`, or both of none
 };
 
 struct detector {
@@ -42,10 +43,12 @@ struct detector {
     bool over = false;
     bool reader_left_out = false; ///< before there were edges
     bool depth_first = true;      ///< no task that waited has let another one pass
+    unsigned ordered = 0;         ///< runs of `ordered_tasks`
     std::atomic<unsigned> outside{0};
     findings found{};
 
     void uses_edges() noexcept {
+        order.note_other_edges();
         if (!found.edges) {
             found.readers_before_edges = reader_left_out;
             found.edges = true;

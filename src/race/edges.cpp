@@ -27,6 +27,7 @@ void release(const void* object, bool first, bool of_guard) noexcept {
     if (!of_guard) {
         the.uses_edges();
     }
+    the.order.note_other_edges();
     the.make_strand(*f);
     std::uint32_t& known = the.edges[reinterpret_cast<std::uintptr_t>(object)];
     if (first) {

@@ -286,6 +286,91 @@ subtree_end::~subtree_end() {
     }
 }
 
+ordered_tasks::ordered_tasks(how kind) noexcept {
+    m_all = fork(m_block, kind);
+    const inside inner;
+    fiber* const f = any_fiber(inner);
+    if (f == nullptr || m_all == 0) {
+        m_all = 0;
+        return;
+    }
+    m_before = f->strand;
+    m_edges_before = f->edges;
+    m_locks_before = f->locks;
+    pin(m_before);
+    ++f->ordered;
+    ++the.ordered;
+    f->begin_strand(0, __builtin_frame_address(0));
+}
+ordered_tasks::~ordered_tasks() {
+    {
+        const inside inner;
+        if (fiber* const f = any_fiber(inner); f != nullptr && m_all != 0) {
+            --f->ordered;
+            unpin(m_before);
+            f->begin_strand(m_before, __builtin_frame_address(0));
+            f->edges = m_edges_before;
+            f->locks = m_locks_before;
+            if (--the.ordered == 0 && !the.order.has_other_edges()) {
+                the.order.forget_edges();
+            }
+        }
+    }
+    unpin(m_all);
+    join(m_block);
+}
+strand ordered_tasks::start(const task_start& after) noexcept {
+    if (m_all == 0) {
+        return 0;
+    }
+    const inside inner;
+    const std::uint32_t edges = the.order.both(after.edges, the.order[m_all].edges);
+    const std::uint32_t made = the.order.task_after(after.next != 0 ? after.next : m_all, edges);
+    pin(made);
+    return made;
+}
+void ordered_tasks::note_end(task_end& end) noexcept {
+    forget(end);
+    const inside inner;
+    fiber* const f = checked(inner);
+    if (f == nullptr || m_all == 0) {
+        return;
+    }
+    end.last = f->strand;
+    end.edges = f->edges;
+    pin(end.last);
+    if (const std::uint32_t join = m_block.join; the.found.edges) {
+        the.order[join].edges = the.order.both(the.order[join].edges, f->edges); // of waits in the task
+    }
+    end.all = m_all;
+}
+void ordered_tasks::add_edge(task_end& from, task_start& to) noexcept {
+    if (from.last == 0) {
+        return;
+    }
+    const inside inner;
+    if (to.next != 0) {
+        from.edge = from.edge != 0 ? from.edge : the.order.edge_from(from.last, from.edges, 0);
+        to.edges = the.order.both(to.edges, from.edge);
+        return;
+    }
+    if (from.next == 0) {
+        from.next = the.order.next_of(from.last, from.all);
+        pin(from.next);
+    }
+    to.next = from.next;
+    to.edges = the.order.both(to.edges, from.edges);
+}
+void ordered_tasks::add_edges(const task_start& from, task_start& to) noexcept {
+    const inside inner;
+    to.edges = the.order.both(to.edges, from.edges);
+}
+void ordered_tasks::forget(task_end& end) noexcept {
+    unpin(end.last);
+    unpin(end.next);
+    end = {};
+}
+
 running::running(strand child, const block* b) noexcept
     : m_before(0), m_edges_before(0), m_locks(0), m_child(child), m_join(b != nullptr ? b->join : 0),
       m_from_library(false) {
@@ -310,7 +395,7 @@ void running::begin(const void* frame) noexcept {
     m_locks = f->locks;
     f->locks = 0; // a lock that its parent holds excludes no other child
     pin(m_before);
-    if (m_before == 0 && m_child != 0) {
+    if (m_before == 0 && m_child != 0 && f->top == f->frames) {
         f->frames->calls = the.order[m_child].calls; // a stack of its own: its callers are those of the fork
     }
     (void)clear(*f, fiber::stack_above(frame));

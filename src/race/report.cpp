@@ -114,7 +114,9 @@ void add_stack(std::string& to, const source_lines& lines, const stack_of& s, un
                                         "in the first function of the join at",
                                         "in a later function of the join at",
                                         "in a task started at",
-                                        "in a task outside of any fork"};
+                                        "in a task outside of any fork",
+                                        "in a task of the graph that is run at",
+                                        "in a stage of the pipeline that is run at"};
     return texts[static_cast<unsigned>(branch)];
 }
 

@@ -107,7 +107,7 @@ void switch_to(fiber* f) noexcept {
     on_this_thread = f;
     f->forget_answers();
     if (f->of_thread) {
-        if (from != nullptr && from->strand != 0) {
+        if (from != nullptr && (from->strand != 0 || from->ordered != 0)) {
             the.depth_first = false; // it waits, and others go on
         }
         running_fiber = nullptr;

@@ -38,6 +38,7 @@ struct fiber {
     std::uint32_t shared_epoch;  ///< that of the next element of this loop, too
     bool of_thread;
     std::uint32_t in_library; ///< levels; not 0: nothing is looked at until the program goes on
+    std::uint32_t ordered;    ///< runs of `ordered_tasks` that this stack waits for
 
     void forget_answers() noexcept { epoch = shared_epoch = ++last_epoch; }
     void changed() noexcept {

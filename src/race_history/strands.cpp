@@ -1,5 +1,7 @@
 #include "race_history/strands.hpp"
 
+#include <algorithm>
+
 namespace pilfer {
 inline namespace v0 {
 namespace detail::race {
@@ -7,6 +9,7 @@ namespace {
 
 constexpr std::uint64_t end_of_tags = std::uint64_t{1} << 63;
 constexpr std::uint32_t most_searched = 20'000;
+constexpr std::uint32_t most_before_marking = 256;
 
 } // namespace
 
@@ -19,6 +22,7 @@ std::uint32_t strands::make(std::uint32_t parent, std::uint32_t edges, how kind)
     r.block = parent != 0 ? m_all[parent].block : 0;
     r.depth = parent != 0 ? m_all[parent].depth + 1 : 0;
     r.part = parent != 0 ? m_all[parent].part : 0;
+    r.task = parent != 0 ? m_all[parent].task : 0;
     r.edges = edges;
     r.born = m_edges.end();
     r.kind = kind;
@@ -66,6 +70,30 @@ std::uint32_t strands::element_of(std::uint32_t loop, std::uint32_t edges, std::
     m_all[s].site = m_all[loop].site;
     insert(0, oldest != 0 ? oldest : loop, s);
     insert(1, m_all[loop].order[1].previous, s);
+    return s;
+}
+
+std::uint32_t strands::next_of(std::uint32_t last, std::uint32_t all) noexcept {
+    const std::uint32_t s = make(m_all[all].parent, 0, m_all[all].kind);
+    m_all[s].block = m_all[all].block;
+    m_all[s].calls = m_all[all].calls;
+    m_all[s].site = m_all[all].site;
+    m_all[s].task = m_all[last].task;
+    insert(0, last, s);
+    insert(1, last, s);
+    return s;
+}
+
+std::uint32_t strands::task_after(std::uint32_t next, std::uint32_t edges) noexcept {
+    const std::uint32_t s = element_of(next, edges, 0);
+    m_all[s].kind = m_all[next].kind;
+    const std::uint32_t outer = m_all[s].task;
+    const std::uint32_t before = m_all[next].task;
+    const std::uint32_t level =
+        1 + std::max(before != outer ? m_tasks[before].level : 0, edges != 0 ? m_edges[edges].level : 0);
+    const std::uint32_t made = m_tasks.take();
+    m_tasks[made] = {outer, before != outer ? before : 0, level, 0};
+    m_all[s].task = made;
     return s;
 }
 
@@ -163,7 +191,10 @@ void strands::make_room(unsigned list, std::uint32_t where) noexcept {
 
 std::uint32_t strands::edge_from(std::uint32_t s, std::uint32_t one, std::uint32_t two) noexcept {
     const std::uint32_t e = m_edges.take();
-    m_edges[e] = {s, one, two, 0};
+    const std::uint32_t task = s != 0 ? m_all[s].task : 0;
+    const std::uint32_t level =
+        std::max(one != 0 ? m_edges[one].level : 0, two != 0 ? m_edges[two].level : 0);
+    m_edges[e] = {s, one, two, 0, std::max(level, task != 0 ? m_tasks[task].level : 0)};
     return e;
 }
 
@@ -183,6 +214,15 @@ bool strands::reached(std::uint32_t a, std::uint32_t edges) noexcept {
     if (known.from == a && known.edges == edges) {
         return known.yes;
     }
+    if (!m_others && !is_low(a, m_edges[edges].level)) {
+        return false;
+    }
+    known = {a, edges, m_marked == edges && !m_others ? is_reached(a) : search(a, edges)};
+    return known.yes;
+}
+
+/// If only ordered tasks have edges, a long search is done once for all tasks.
+bool strands::search(std::uint32_t a, std::uint32_t edges) noexcept {
     static std::uint32_t stack[most_searched * 2 + 2];
     std::uint32_t depth = 0;
     std::uint32_t visited = 0;
@@ -195,10 +235,13 @@ bool strands::reached(std::uint32_t a, std::uint32_t edges) noexcept {
             continue;
         }
         e.seen = m_search;
-        if (++visited > most_searched) {
+        if (++visited > most_before_marking && !m_others) {
+            mark_reached(edges);
+            return is_reached(a);
+        }
+        if (visited > most_searched) {
             ++m_given_up;
-            yes = true;
-            break;
+            return true;
         }
         yes = e.from != 0 && in_series(a, e.from);
         for (const std::uint32_t next : {e.one, e.two}) {
@@ -207,8 +250,52 @@ bool strands::reached(std::uint32_t a, std::uint32_t edges) noexcept {
             }
         }
     }
-    known = {a, edges, yes};
     return yes;
+}
+
+/// Marks the tasks that come before what has these edges, but those that come before it by forks alone.
+void strands::mark_reached(std::uint32_t edges) noexcept {
+    if (m_stack == nullptr) {
+        m_stack = static_cast<std::uint32_t*>(reserve(sizeof(std::uint32_t) * (std::size_t{1} << 29)));
+    }
+    std::size_t depth = 0;
+    m_mark = ++m_search;
+    m_marked = edges;
+    m_stack[depth++] = edges;
+    while (depth != 0) {
+        edge& e = m_edges[m_stack[--depth]];
+        if (e.seen == m_search) {
+            continue;
+        }
+        e.seen = m_search;
+        for (std::uint32_t t = e.from != 0 ? m_all[e.from].task : 0; t != 0 && m_tasks[t].reached != m_mark;
+             t = m_tasks[t].before) {
+            m_tasks[t].reached = m_mark;
+        }
+        for (const std::uint32_t next : {e.one, e.two}) {
+            if (next != 0) {
+                m_stack[depth++] = next;
+            }
+        }
+    }
+}
+
+/// False: no edge of this level leads back to the task of `a`, or to one that has run its graph.
+bool strands::is_low(std::uint32_t a, std::uint32_t level) const noexcept {
+    std::uint32_t t = m_all[a].task;
+    while (t != 0 && m_tasks[t].level > level) {
+        t = m_tasks[t].outer;
+    }
+    return t != 0;
+}
+
+/// All of a task comes before what its end comes before, with the tasks of graphs that it has run.
+bool strands::is_reached(std::uint32_t a) const noexcept {
+    std::uint32_t t = m_all[a].task;
+    while (t != 0 && m_tasks[t].reached != m_mark) {
+        t = m_tasks[t].outer;
+    }
+    return t != 0;
 }
 
 } // namespace detail::race

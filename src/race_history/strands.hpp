@@ -31,6 +31,7 @@ struct strand_record {
     std::uint32_t
         inner; ///< the join of the innermost block that its task has open; of a join: of the block around
     std::uint32_t block; ///< the join of the block in which it was forked, or a finished one further out
+    std::uint32_t task;  ///< the innermost one of `ordered_tasks`
     std::uint32_t calls; ///< the calls around its fork
     std::uint64_t site;
     how kind;
@@ -46,7 +47,16 @@ struct edge {
     std::uint32_t from;
     std::uint32_t one;
     std::uint32_t two;
-    std::uint32_t seen; ///< the last search that came here
+    std::uint32_t seen;  ///< the last search that came here
+    std::uint32_t level; ///< the highest one of the ordered tasks that it leads back to
+};
+
+/// One of `ordered_tasks`.
+struct task_record {
+    std::uint32_t outer;   ///< the task that runs the graph; 0: none
+    std::uint32_t before;  ///< a task that it comes after; 0: none
+    std::uint32_t level;   ///< more than that of any task that it comes after
+    std::uint32_t reached; ///< the last mark
 };
 
 class strands {
@@ -66,6 +76,11 @@ public:
     /// it comes after this strand and all elements since.
     [[nodiscard]] std::uint32_t element_of(std::uint32_t loop, std::uint32_t edges,
                                            std::uint32_t oldest) noexcept;
+    /// A strand right after `last`, around which task_after() puts the tasks that come after it.
+    [[nodiscard]] std::uint32_t next_of(std::uint32_t last, std::uint32_t all) noexcept;
+    /// One of ordered tasks, after `next` and parallel to the others after it. The first tasks come after
+    /// `all`.
+    [[nodiscard]] std::uint32_t task_after(std::uint32_t next, std::uint32_t edges) noexcept;
     /// The strand to which an edge leads from all that was forked in the block of `join`, and from nothing
     /// that was forked in the block of `inside`, which is the next one within.
     [[nodiscard]] std::uint32_t end_of(std::uint32_t join, std::uint32_t inside) noexcept;
@@ -111,10 +126,15 @@ public:
     }
     /// Searches that were given up, and taken for an order.
     [[nodiscard]] std::uint64_t given_up() const noexcept { return m_given_up; }
+    /// There are edges beside those of ordered tasks.
+    void note_other_edges() noexcept { m_others = true; }
+    [[nodiscard]] bool has_other_edges() const noexcept { return m_others; }
+    /// No edge made so far is ever looked at again.
+    void forget_edges() noexcept { m_first_edge = m_edges.end(); }
     /// f(strand) for the strands that edges start from.
     template <class F>
     void each_edge(F f) noexcept {
-        for (std::uint32_t i = 1; i < m_edges.end(); ++i) {
+        for (std::uint32_t i = m_first_edge; i < m_edges.end(); ++i) {
             if (m_edges[i].from != 0) {
                 f(m_edges[i].from);
             }
@@ -127,11 +147,21 @@ private:
     void insert(unsigned list, std::uint32_t where, std::uint32_t s) noexcept;
     void make_room(unsigned list, std::uint32_t where) noexcept;
     [[nodiscard]] bool reached(std::uint32_t a, std::uint32_t edges) noexcept;
+    [[nodiscard]] bool search(std::uint32_t a, std::uint32_t edges) noexcept;
+    void mark_reached(std::uint32_t edges) noexcept;
+    [[nodiscard]] bool is_reached(std::uint32_t a) const noexcept;
+    [[nodiscard]] bool is_low(std::uint32_t a, std::uint32_t level) const noexcept;
 
     table<strand_record, (1U << 28)> m_all;
     table<edge, (1U << 28)> m_edges;
     std::uint32_t m_last[2] = {0, 0};
     std::uint32_t m_parts = 0;
+    table<task_record, (1U << 28)> m_tasks;
+    std::uint32_t m_marked = 0; ///< the set of edges of the last mark
+    std::uint32_t m_mark = 0;
+    std::uint32_t* m_stack = nullptr; ///< of a mark
+    bool m_others = false;
+    std::uint32_t m_first_edge = 1;
     std::uint32_t m_search = 0;
     std::uint64_t m_given_up = 0;
     struct answer {

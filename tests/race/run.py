@@ -12,7 +12,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-OF_FORKS = ("algorithms.cpp", "join.cpp", "loops.cpp", "repeated_accesses.cpp", "scope.cpp")
+OF_FORKS = ("algorithms.cpp", "graphs.cpp", "join.cpp", "loops.cpp", "repeated_accesses.cpp", "scope.cpp")
 
 
 def read_cases(folder):

@@ -42,7 +42,9 @@ enum class how : std::uint8_t {
     first_of_join,
     second_of_join,
     async,
-    call
+    call,
+    graph_task,
+    pipeline_stage
 };
 
 /// A series-parallel block: forks, and the join that ends it. 0: nothing was forked since the last join.
@@ -196,6 +198,47 @@ template <class F>
 PILFER_NOINLINE decltype(auto) in_own_frame(F& f) {
     return f();
 }
+
+/// The end of one of `ordered_tasks`.
+struct task_end {
+    strand last = 0;
+    std::uint32_t edges = 0; ///< that `last` has
+    std::uint32_t edge = 0;  ///< from the end; 0: none was needed yet
+    strand next = 0;         ///< around which the tasks after it are; 0: there is none yet
+    strand all = 0;          ///< of the ordered tasks
+};
+/// What one of `ordered_tasks` comes after.
+struct task_start {
+    strand next = 0;
+    std::uint32_t edges = 0;
+};
+/// Tasks with a known order, which is not one of forks: those of a graph, or the calls of a pipeline's
+/// stages. Others may run in parallel. While it lives, the task that made it is the library's.
+class PILFER_API ordered_tasks {
+public:
+    explicit ordered_tasks(how kind) noexcept;
+    ordered_tasks(const ordered_tasks&) = delete;
+    ordered_tasks& operator=(const ordered_tasks&) = delete;
+    /// All tasks have ended.
+    ~ordered_tasks();
+    /// The strand of a task, which `running` runs.
+    [[nodiscard]] strand start(const task_start& after) noexcept;
+    /// The running task ends here.
+    void note_end(task_end& end) noexcept;
+    static void add_edge(task_end& from, task_start& to) noexcept;
+    static void add_edges(const task_start& from, task_start& to) noexcept;
+    /// The start of a task that comes after no other one.
+    [[nodiscard]] task_start first() const noexcept { return {m_all, 0}; }
+    /// Called before the end of this object.
+    static void forget(task_end& end) noexcept;
+
+private:
+    block m_block;
+    strand m_all = 0; ///< that they would share as elements of a loop; 0: nothing is looked at
+    strand m_before = 0;
+    std::uint32_t m_edges_before = 0;
+    std::uint32_t m_locks_before = 0;
+};
 
 /// The running task uses something that is not followed, which is named in the report.
 void cannot_follow(const char* what) noexcept;

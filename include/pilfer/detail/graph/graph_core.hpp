@@ -105,6 +105,7 @@ public:
 private:
     struct step;
     struct only_run;
+    struct ordered_run;
 
     static void check_precedes(const vertex& v);
     void check_inputs(std::initializer_list<task_ref> inputs);
@@ -150,6 +151,10 @@ private:
     raw_lock<std_atom, futex_park> m_kept_lock;
     plain_vector<vertex*> m_kept;
     std::atomic<bool> m_keeps{false};
+#if defined(PILFER_RACE)
+    race::ordered_tasks* m_ordered = nullptr; // of this run
+    race::task_start m_next;                  // after all tasks that have ended, if there are conditions
+#endif
 };
 
 } // namespace detail

@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <pilfer/detail/base/race.hpp>
 #include <pilfer/detail/graph/graph_core.hpp>
 
 namespace pilfer {
@@ -130,6 +131,13 @@ template <class... A, class... Ref>
     return std::tuple_cat(graph_input<A>(inputs)...);
 }
 
+// `pilfer race` needs the function of a task in a frame of its own.
+#if defined(PILFER_RACE)
+#define PILFER_CALL_TASK race::of_program
+#else
+#define PILFER_CALL_TASK std::invoke
+#endif
+
 template <class F, class Inputs>
 struct graph_call;
 template <class F, class... A>
@@ -142,20 +150,20 @@ struct graph_call<F, std::tuple<const value_vertex<A>*...>> {
     using result = std::invoke_result_t<F&, const A&...>;
 
     static result plain(F& f, const inputs& in) {
-        return std::apply([&f](const auto*... from) -> result { return std::invoke(f, from->value()...); },
-                          in);
+        return std::apply(
+            [&f](const auto*... from) -> result { return PILFER_CALL_TASK(f, from->value()...); }, in);
     }
     /// Holds the values meanwhile. If f returns a reference, that is until the copy has been made.
     static std::decay_t<result> guarded([[maybe_unused]] const graph_core& g, F& f,
                                         [[maybe_unused]] const inputs& in) {
         if constexpr (sizeof...(A) == 0) {
-            return std::invoke(f);
+            return PILFER_CALL_TASK(f);
         } else {
             return std::apply(
                 [&](const auto*... from) -> std::decay_t<result> {
                     [[maybe_unused]] const std::tuple<typename value_vertex<A>::reading...> held(
                         typename value_vertex<A>::reading::source{from, &g}...);
-                    return std::invoke(f, from->value()...);
+                    return PILFER_CALL_TASK(f, from->value()...);
                 },
                 in);
         }
@@ -201,6 +209,8 @@ private:
     [[no_unique_address]] Inputs m_inputs;
     [[no_unique_address]] F m_function;
 };
+
+#undef PILFER_CALL_TASK
 
 } // namespace detail
 } // namespace v0

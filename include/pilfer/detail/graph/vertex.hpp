@@ -10,6 +10,7 @@
 #include <pilfer/detail/base/atom.hpp>
 #include <pilfer/detail/base/park.hpp>
 #include <pilfer/detail/base/platform.hpp>
+#include <pilfer/detail/base/race.hpp>
 #include <pilfer/detail/base/raw_lock.hpp>
 
 namespace pilfer {
@@ -43,6 +44,10 @@ private:
     vertex* m_first = nullptr;
     vertex* m_last = nullptr;
     const graph_core* m_graph = nullptr;
+#if defined(PILFER_RACE)
+    friend class graph_core;
+    race::task_start m_next; ///< after all tasks of the group that have ended, if one at a time may run
+#endif
 };
 
 /// Members that few tasks need.
@@ -93,9 +98,13 @@ private:
     vertex* m_next = nullptr; // in the order in which the tasks were added
     std::unique_ptr<vertex_extras> m_extras;
     std::uint32_t m_number = 0;
+#if defined(PILFER_RACE)
+    race::task_start m_after;
+    race::task_end m_end;
+#endif
 };
 
-static_assert(sizeof(void*) != 8 || sizeof(vertex) <= 64);
+static_assert(race::splits_all || sizeof(void*) != 8 || sizeof(vertex) <= 64);
 
 } // namespace detail
 } // namespace v0
