@@ -81,8 +81,8 @@ inline constexpr std::size_t most_awaiting = 8;
 [[nodiscard]] snapshot take_snapshot(const pool_core* stacks_of);
 
 /// Finds the awaited contexts of each wait, as far as they are known. Known are the branch of a join, the
-/// task of a run(), a future's task and children of a scope, if they run on contexts of their own. A coroutine
-/// is known by its root: it is awaited by run(), or by its future, or it holds a mutex by co_await.
+/// task of a run(), a future's task and children of a scope, if they run on contexts of their own. A
+/// coroutine is known by its root: it is awaited by run(), or by its future, or it holds a mutex by co_await.
 void connect(snapshot& s);
 
 /// Indices in s.pools of `p` and of the pools that its contexts wait for, directly or indirectly.
