@@ -1,4 +1,4 @@
-// What a task graph shows: work, the longest chain, and both by line and by function.
+// Figures of a task graph: work, the longest chain, and both by line and by function.
 #pragma once
 
 #include <cstdint>
@@ -18,11 +18,11 @@ struct link {
     unsigned line = 0; ///< An index of recorded_graph::lines().
 };
 
-/// What tasks do from a line on, to their next fork or wait. A task begins at the line that forks it.
+/// The work of tasks from a line on, to their next fork or wait. A task begins at the line that forks it.
 struct line_figures {
     unsigned line = 0;       ///< An index of recorded_graph::lines().
     std::uint64_t tasks = 0; ///< Forked there.
-    moment tasks_work = 0;   ///< What these compute, from any line on.
+    moment tasks_work = 0;   ///< Their computing time, from any line on.
     std::uint64_t strands = 0;
     moment work = 0;
     moment on_chain = 0;

@@ -31,7 +31,7 @@ struct simulated_run {
 /// The makespan with the runtime's default policies.
 [[nodiscard]] moment predicted(const recorded_graph& g, unsigned workers, const costs& price);
 
-/// The same if the strands of each line took `factor[line]` of their time.
+/// The predicted time if the strands of each line took `factor[line]` of their time.
 [[nodiscard]] moment predicted_by_line(const recorded_graph& g, unsigned workers, const costs& price,
                                        const std::vector<double>& factor);
 

@@ -1,4 +1,4 @@
-// What a trace shows: what workers did, for what tasks waited, and why workers were idle meanwhile.
+// Figures of a trace: the work of the workers, the waits of tasks, and why workers were idle meanwhile.
 #pragma once
 
 #include <array>

@@ -176,7 +176,7 @@ void print_thefts(std::vector<long> ns) {
                 static_cast<double>(ns.back()) / 1e3);
 }
 
-/// What the ranks have done for the balance, and the part of their time in which they had no work.
+/// The work of the ranks for the balance, and the part of their time without work.
 void print_balance(const cluster::session& s, double seconds) {
     cluster::rank_stats all;
     for (const cluster::rank_stats& r : s.stats()) {

@@ -1,4 +1,4 @@
-// What the processes of an elastic run send each other, as the bytes of jobs and of their results.
+// Messages between the processes of an elastic run: the bytes of jobs and of their results.
 #pragma once
 
 #include <cstddef>

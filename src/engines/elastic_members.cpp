@@ -1,4 +1,4 @@
-// Who takes part in an elastic run: the one coordinator, and workers that come and are counted.
+// Members of an elastic run: the one coordinator, and workers that come and are counted.
 #include "engines/elastic.hpp"
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// What all processes of an elastic run learn: better bounds, parts of journals, tasks that nobody wants any
-// longer, the end.
+// News for all processes of an elastic run: better bounds, parts of journals, tasks whose results are not
+// wanted any longer, the end.
 #include "engines/elastic.hpp"
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What fails a schedule, and what its message and its trace say.
+// Failures of schedules, with their messages and traces.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -187,8 +187,8 @@ TEST(trace, has_the_names_of_objects) {
 
 int next_line = 0;
 
-/// Has a frame during its wait, however it is optimised: it is not inlined, and the wait is not the last
-/// thing that it does, because then the caller's frame would be the only one.
+/// Has a frame during its wait, however it is optimised. It is not inlined, and the wait is not the last
+/// thing that it does. Otherwise the caller's frame would be the only one.
 [[gnu::noinline]] void wait_below(pilfer::event& e) {
     next_line = __LINE__ + 1;
     require(!e.wait_for(1ms), "nothing sets it");

@@ -1,5 +1,5 @@
-// What cannot be repeated is refused: recordings of other programs, and runs of which not everything is
-// recorded.
+// Recordings that cannot be repeated are refused: those of other programs, and runs that are not recorded
+// completely.
 #include "explore/recorded.hpp"
 
 #include <gmock/gmock.h>

@@ -38,7 +38,7 @@ void both(F f, G g) {
         g);
 }
 
-/// Which of two results is first is nobody's promise.
+/// No promise says which of two results is first.
 inline void order_of_futures() {
     pilfer::mutex m;
     std::vector<int> ended;

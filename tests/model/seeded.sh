@@ -7,7 +7,7 @@ tree=$1 work=$2 compiler=$3
 shift 3
 objects=("$@")
 
-# What no patch changes is compiled once: the main function, and the headers that all harnesses have. -O0: nearly all bugs
+# The main function and the headers that all harnesses have are compiled once: no patch changes them. -O0: nearly all bugs
 # are found in milliseconds, so compiling takes the time.
 compile=("$compiler" -std=c++20 -O0 -DPILFER_STATIC)
 folders=(-I"$tree/include" -I"$tree/src" -I"$tree/tests/model" -I"$tree/tests/model/harness")
