@@ -36,8 +36,8 @@ void for_each_core(const std::vector<future<T>>& futures, F f) {
 template <class... Ts, class F>
 void for_each_core(const std::tuple<future<Ts>...>& futures, F f) {
     std::apply(
-        [&f](const future<Ts>&... each) {
-            std::size_t i = 0;
+        [&](const future<Ts>&... each) { // without futures a capture by name would be unused
+            [[maybe_unused]] std::size_t i = 0;
             (f(i++, each.core()), ...);
         },
         futures);
