@@ -2,9 +2,12 @@
 #pragma once
 
 #include <chrono>
+#include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <random>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -120,5 +123,47 @@ std::vector<int> numbers(I first, I last) {
     }
     return all;
 }
+
+/// Random access by the concepts of C++20 only, as an iterator of std::views::zip has. For std::prev and the
+/// like it is an input iterator, which does not go back. Throws if it would leave its range.
+class concept_iterator {
+public:
+    using value_type = int;
+    using difference_type = std::ptrdiff_t;
+    using reference = int&;
+    using pointer = int*;
+    using iterator_concept = std::random_access_iterator_tag;
+    using iterator_category = std::input_iterator_tag;
+
+    concept_iterator() = default;
+    concept_iterator(int* at, int* end) noexcept : m_at(at), m_end(end) {}
+
+    int& operator*() const noexcept { return *m_at; }
+    int& operator[](difference_type n) const noexcept { return m_at[n]; }
+    concept_iterator& operator++() { return *this += 1; }
+    concept_iterator& operator--() { return *this += -1; }
+    concept_iterator operator++(int) { return {std::exchange(m_at, m_at + 1), m_end}; }
+    concept_iterator operator--(int) { return {std::exchange(m_at, m_at - 1), m_end}; }
+    concept_iterator& operator+=(difference_type n) {
+        if (n > m_end - m_at) {
+            throw std::logic_error("an iterator leaves its range");
+        }
+        m_at += n;
+        return *this;
+    }
+    concept_iterator& operator-=(difference_type n) { return *this += -n; }
+    friend concept_iterator operator+(concept_iterator i, difference_type n) { return i += n; }
+    friend concept_iterator operator+(difference_type n, concept_iterator i) { return i += n; }
+    friend concept_iterator operator-(concept_iterator i, difference_type n) { return i -= n; }
+    friend difference_type operator-(const concept_iterator& a, const concept_iterator& b) noexcept {
+        return a.m_at - b.m_at;
+    }
+    friend bool operator==(const concept_iterator&, const concept_iterator&) = default;
+    friend auto operator<=>(const concept_iterator&, const concept_iterator&) = default;
+
+private:
+    int* m_at = nullptr;
+    int* m_end = nullptr;
+};
 
 } // namespace algorithm_tests

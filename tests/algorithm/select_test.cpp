@@ -173,6 +173,25 @@ TEST_P(algorithm_select, partition_swaps_no_element_with_itself) {
     });
 }
 
+TEST_P(algorithm_select, partition_by_iterators_of_concepts_alone) {
+    pilfer::pool pool(with_workers());
+    over_inputs(37, [&](const input& in) {
+        auto v = in.values;
+        auto* const end = v.data() + v.size();
+        const auto is_odd = [](int x) { return x % 2 != 0; };
+        pool.run([&] {
+            const concept_iterator first(v.data(), end);
+            const auto others = pilfer::partition(first, concept_iterator(end, end), is_odd, {}, in.grain);
+            EXPECT_EQ(others.begin() - first, std::ranges::count_if(in.values, is_odd));
+        });
+        EXPECT_TRUE(std::ranges::is_partitioned(v, is_odd));
+        auto want = in.values;
+        std::ranges::sort(v);
+        std::ranges::sort(want);
+        EXPECT_EQ(v, want);
+    });
+}
+
 TEST_P(algorithm_group, histogram) {
     pilfer::pool pool(with_workers());
     over_inputs(35, [&](const input& in) {

@@ -449,7 +449,7 @@ private:
             if (low == low_stop) {
                 break;
             }
-            while (high != high_stop && !holds(std::prev(high))) {
+            while (high != high_stop && !holds(high - 1)) {
                 --high;
             }
             if (high-- == high_stop) { // an element that has not been looked at comes to `low`
