@@ -143,7 +143,10 @@ std::string text_of_waits(const pool_core& p, task_numbers& tasks, step_log& ste
     }
     os::symbols symbols;
     for (const waiting_coroutine& c : s.coroutines) {
-        lines.push_back("  a coroutine, " + symbols.name(c.code.front(), false) + ", waits for " + c.what);
+        if (c.owner == &p) {
+            lines.push_back("  a coroutine, " + symbols.name(c.code.front(), false) + ", waits for " +
+                            c.why->what);
+        }
     }
     std::sort(lines.begin(), lines.end());
     std::string text;

@@ -47,6 +47,7 @@ public:
     std::string text;
 
 private:
+    [[nodiscard]] std::string of_other_pool(const pool_core* owner, std::uint64_t number) const;
     [[nodiscard]] std::string name(const waiting_context& k) const;
     [[nodiscard]] std::string wait(const waiting_context& k) const;
     [[nodiscard]] std::string name(const waiting_coroutine& c);
@@ -59,11 +60,12 @@ private:
     os::symbols m_symbols;
 };
 
+std::string writer::of_other_pool(const pool_core* owner, std::uint64_t number) const {
+    return owner != &m_pool ? " of pool " + std::to_string(number) : std::string();
+}
+
 std::string writer::name(const waiting_context& k) const {
-    std::string context = "context " + std::to_string(k.number);
-    if (k.owner != &m_pool) {
-        context += " of pool " + std::to_string(k.pool);
-    }
+    std::string context = "context " + std::to_string(k.number) + of_other_pool(k.owner, k.pool);
     if (!k.name.empty()) {
         context += " \"" + k.name + "\"";
     }
@@ -147,11 +149,12 @@ void writer::waiters(const std::vector<std::size_t>& pools) {
 }
 
 std::string writer::name(const waiting_coroutine& c) {
-    return "coroutine " + hexadecimal(c.frame) + " in " + m_symbols.name(c.code.front(), false);
+    return "coroutine " + hexadecimal(c.frame) + of_other_pool(c.owner, c.pool) + " in " +
+           m_symbols.name(c.code.front(), false);
 }
 
 std::string writer::wait(const waiting_coroutine& c) {
-    std::string t = c.what;
+    std::string t = c.why->what;
     if (c.object != nullptr) {
         t += identity(c.object_name, c.object);
     }
@@ -175,6 +178,9 @@ std::string writer::member(std::size_t i) {
 /// Adds the coroutines of m_pool.
 void writer::coroutines() {
     for (const waiting_coroutine& c : m_snapshot.coroutines) {
+        if (c.owner != &m_pool) {
+            continue;
+        }
         text += "  " + name(c) + ", suspended on worker " + std::to_string(c.worker) + ", waits for " +
                 wait(c) + "\n";
         for (std::size_t i = 1; i < c.code.size(); ++i) {
@@ -310,32 +316,39 @@ void write_dump(pool_core& p) noexcept {
 
 namespace {
 
+/// True if a task or coroutine that is not in the snapshot may end the wait. `known`: the number of awaited
+/// members that are.
+[[nodiscard]] bool is_unknown(const wait_facts& f, std::size_t known) {
+    return f.left > static_cast<std::int64_t>(known) ||
+           (known == 0 &&
+            (f.task != nullptr || f.elsewhere != nullptr || f.coroutine != nullptr ||
+             (f.runner == nullptr && f.state != nullptr && f.state == std::string_view("running"))));
+}
+
 /// True if a context of these pools waits for an event that no time limit can bring. Its own limit counts,
-/// and that of each context whose end it awaits. A wait for children or tasks on an unknown thread is treated
+/// and that of each member whose end it awaits. A wait for children or tasks on an unknown thread is treated
 /// as one that may end. Used if an alarm is set that is far away.
 [[nodiscard]] bool anybody_is_stuck(const snapshot& s, const std::vector<std::size_t>& pools) {
+    const auto awaited = awaited_members(s);
     std::vector<bool> comes;
     for (const waiting_context& k : s.waiting) {
-        const bool unknown =
-            k.facts.left > static_cast<std::int64_t>(k.awaits.size()) ||
-            (k.awaits.empty() && (k.facts.task != nullptr || k.facts.elsewhere != nullptr)) ||
-            (k.facts.runner == nullptr && k.facts.state != nullptr &&
-             k.facts.state == std::string_view("running"));
-        comes.push_back(k.timed || unknown);
+        comes.push_back(k.timed || is_unknown(k.facts, awaited[comes.size()].size()));
+    }
+    for (const waiting_coroutine& c : s.coroutines) {
+        comes.push_back(!c.why->may_stall || is_unknown(c.facts, awaited[comes.size()].size()));
     }
     for (bool again = true; again;) {
         again = false;
         for (std::size_t i = 0; i < comes.size(); ++i) {
-            const auto& awaits = s.waiting[i].awaits;
             if (!comes[i] &&
-                std::any_of(awaits.begin(), awaits.end(), [&](std::size_t a) { return comes[a]; })) {
+                std::any_of(awaited[i].begin(), awaited[i].end(), [&](std::size_t a) { return comes[a]; })) {
                 comes[i] = true;
                 again = true;
             }
         }
     }
     for (const std::size_t pool : pools) {
-        for (std::size_t i = 0; i < comes.size(); ++i) {
+        for (std::size_t i = 0; i < s.waiting.size(); ++i) {
             if (!comes[i] && s.waiting[i].owner == s.pools[pool].pool) {
                 return true;
             }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include <pilfer/detail/task/parked.hpp>
 #include <pilfer/scope.hpp>
 
 #include "context/backtrace.hpp"
@@ -121,20 +120,24 @@ void add_context(snapshot& s, const pool_entry& e, const context& c, unsigned nu
     return nullptr;
 }
 
-/// Adds the coroutines of `p`. `most` are listed; the others are only counted.
-void add_coroutines(snapshot& s, pool_core& p, std::size_t most) {
+/// Adds at most `most` coroutines of a pool. Returns the number of the others.
+[[nodiscard]] std::size_t add_coroutines(snapshot& s, const pool_entry& e, std::size_t most) {
+    pool_core& p = *e.pool;
+    std::size_t more = 0;
     for (unsigned i = 0; i < p.schedulers(); ++i) {
         p.at(i).waiting_coroutines.for_each_locked([&](const parked& w) {
-            if (s.coroutines.size() >= most) {
-                ++s.more_coroutines;
+            if (most == 0) {
+                ++more;
                 return;
             }
-            auto& c = s.coroutines.emplace_back(waiting_coroutine{&p,
+            --most;
+            auto& c = s.coroutines.emplace_back(waiting_coroutine{e.number,
+                                                                  &p,
                                                                   i,
                                                                   w.who->handle.address(),
                                                                   root_of(w.who),
                                                                   {},
-                                                                  w.why->what,
+                                                                  w.why,
                                                                   w.object,
                                                                   {},
                                                                   object_names::of(w.object)});
@@ -150,6 +153,7 @@ void add_coroutines(snapshot& s, pool_core& p, std::size_t most) {
             }
         });
     }
+    return more;
 }
 
 using places = std::unordered_map<const void*, std::size_t>;
@@ -215,11 +219,10 @@ snapshot take_snapshot(const pool_core* stacks_of) {
             const std::uint64_t progress = figures::progress(*e->pool);
             s.pools.push_back(
                 {e->number, e->pool, nothing_begins(*e->pool), progress, e->pool->first_due() != never});
-            // A judgement must know every pool that is waited for; a text has room for a few of one pool.
-            if (stacks_of == nullptr) {
-                add_coroutines(s, *e->pool, SIZE_MAX);
-            } else if (e->pool == stacks_of) {
-                add_coroutines(s, *e->pool, most_coroutines);
+            // A judgement must know every coroutine that is waited for; a text has room for a few.
+            const std::size_t more = add_coroutines(s, *e, stacks_of == nullptr ? SIZE_MAX : most_coroutines);
+            if (e->pool == stacks_of) {
+                s.more_coroutines = more;
             }
             std::size_t stacks = e->pool == stacks_of ? most_stacks : 0;
             e->pool->stacks.for_each_locked([&](const context& c, unsigned number) {
@@ -261,10 +264,7 @@ std::vector<std::size_t> pools_behind(const snapshot& s, const pool_core* p) {
     return found;
 }
 
-namespace {
-
-/// The members that each member waits for; indices as in cycles().
-[[nodiscard]] std::vector<std::vector<std::size_t>> all_awaited(const snapshot& s) {
+std::vector<std::vector<std::size_t>> awaited_members(const snapshot& s) {
     std::vector<std::vector<std::size_t>> all;
     const auto add = [&](std::size_t first, std::size_t i) {
         if (i != none) {
@@ -283,12 +283,10 @@ namespace {
     return all;
 }
 
-} // namespace
-
 std::vector<std::vector<std::size_t>> cycles(const snapshot& s) {
     std::vector<std::vector<std::size_t>> found;
     enum class mark : unsigned char { fresh, on_path, finished };
-    const auto awaited = all_awaited(s);
+    const auto awaited = awaited_members(s);
     std::vector<mark> marks(awaited.size(), mark::fresh);
     std::vector<std::pair<std::size_t, std::size_t>> path; // a member, and the index of its next awaited one
     for (std::size_t start = 0; start < awaited.size(); ++start) {

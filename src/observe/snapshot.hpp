@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include <pilfer/detail/task/parked.hpp>
 #include <pilfer/detail/task/worker.hpp>
 
 namespace pilfer {
@@ -38,12 +39,13 @@ struct waiting_context {
 
 /// One waiting coroutine. Its pointers are names that must not be followed.
 struct waiting_coroutine {
+    std::uint64_t pool; ///< Its number.
     const pool_core* owner;
     unsigned worker; ///< On which it suspended.
     const void* frame;
     const void* root;              ///< That of those that await it; null: not known.
     std::vector<const void*> code; ///< The address at which it resumes, then those of its awaiters.
-    const char* what;
+    const parked_kind* why;
     const void* object;
     wait_facts facts;
     std::string object_name;
@@ -62,9 +64,9 @@ struct pool_moment {
 
 struct snapshot {
     std::vector<waiting_context> waiting;
-    std::vector<waiting_coroutine> coroutines; ///< Of `stacks_of`, at most most_coroutines; null: all of all.
-    std::size_t more_coroutines = 0;
-    std::vector<pool_moment> pools; ///< The newest first.
+    std::vector<waiting_coroutine> coroutines;
+    std::size_t more_coroutines = 0; ///< Of `stacks_of`, beside those.
+    std::vector<pool_moment> pools;  ///< The newest first.
     [[nodiscard]] const pool_moment* find(const pool_core* p) const noexcept;
 };
 
@@ -88,9 +90,12 @@ void connect(snapshot& s);
 /// Indices in s.pools of `p` and of the pools that its contexts wait for, directly or indirectly.
 [[nodiscard]] std::vector<std::size_t> pools_behind(const snapshot& s, const pool_core* p);
 
-/// Cycles of waits: each member waits for the next one, the last for the first. A member is an index in
-/// s.waiting, or s.waiting.size() and an index in s.coroutines. A cycle is reported once. If cycles share
-/// members, some of them may not be reported.
+/// The members that each member waits for, as far as they are known. A member is an index in s.waiting, or
+/// s.waiting.size() and an index in s.coroutines.
+[[nodiscard]] std::vector<std::vector<std::size_t>> awaited_members(const snapshot& s);
+
+/// Cycles of waits: each member waits for the next one, the last for the first. A cycle is reported once.
+/// If cycles share members, some of them may not be reported.
 [[nodiscard]] std::vector<std::vector<std::size_t>> cycles(const snapshot& s);
 
 } // namespace detail
