@@ -317,6 +317,11 @@ const auto move_one = [](long& from, long& to) {
     --from;
     ++to;
 };
+const auto there_and_back = [](long& n) {
+    ++n;
+    pilfer::yield();
+    --n;
+};
 
 task<> moves(bank& all, int rounds) {
     for (int i = 0; i < rounds; ++i) {
@@ -331,8 +336,8 @@ task<> moves(bank& all, int rounds) {
             });
         EXPECT_EQ(total, 300) << "a call has seen half of another one";
         co_await pilfer::call_all(std::tie(all.b, all.a), move_one);
-        co_await pilfer::call(all.b, [](long& n) { ++n; });
-        co_await pilfer::call_all(std::tie(all.b), [](long& n) { --n; });
+        co_await pilfer::call(all.b, there_and_back);
+        co_await pilfer::call_all(std::tie(all.b), there_and_back);
     }
 }
 
@@ -410,6 +415,33 @@ TEST_P(coroutine_calls, of_several_objects_throw_and_leave_all) {
         EXPECT_EQ(thrown, 3);
         EXPECT_FALSE(pilfer::detail::this_activation()->holds_lock());
         co_await pilfer::resume_after(1us); // no lock is left that would forbid it
+    }(all));
+    EXPECT_EQ(all.total(), 300);
+}
+
+/// Otherwise each lock would be unlocked twice, the second time perhaps that of its next owner.
+TEST(coroutine_calls_ends, of_several_objects_leave_the_guards_empty) {
+    pilfer::pool pool(workers(1));
+    bank all;
+    pool.run([](bank& of) -> task<> {
+        pilfer::detail::locks_of_all<2> locks(std::tie(of.a, of.b));
+        for (std::size_t i = 0; i < 2; ++i) {
+            if (pilfer::mutex* const alone = locks.parts[i].alone) {
+                locks.alone[i] = co_await pilfer::scoped_lock(*alone);
+            } else {
+                locks.shared[i] = co_await pilfer::scoped_lock(*locks.parts[i].shared);
+            }
+        }
+        {
+            const auto guard = locks.enter();
+            for (std::size_t i = 0; i < 2; ++i) {
+                EXPECT_FALSE(locks.alone[i].owns_lock());
+                EXPECT_FALSE(locks.shared[i].owns_lock());
+            }
+            EXPECT_TRUE(pilfer::detail::this_activation()->holds_lock());
+            EXPECT_THROW(of.a.call([](long&) {}), pilfer::usage_error) << "the task is inside";
+        }
+        EXPECT_FALSE(pilfer::detail::this_activation()->holds_lock());
     }(all));
     EXPECT_EQ(all.total(), 300);
 }
