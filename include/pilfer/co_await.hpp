@@ -138,6 +138,7 @@ template <class T>
 }
 /// bool sent = co_await try_send_for(c, value, d): as send(), but waits for room for at most `d`, counted
 /// from the call. Gives false if there was none in time, or if the channel is closed; c.closed() says which.
+/// The value then ends with the expression.
 template <class T, class U = T, class Rep, class Period>
 requires std::constructible_from<T, U&&>
 [[nodiscard]] channel_send<T, detail::wait_limit> try_send_for(channel<T>& c, U&& value,

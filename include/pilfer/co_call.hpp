@@ -76,8 +76,8 @@ requires std::predicate<C&, const T&> task<detail::call_result_t<F, T>> call_whe
 /// turn with tasks and threads. f is an ordinary function and runs in the coroutine's task.
 ///
 /// A cancellation ends the wait for the first lock by `stopped`. After that the coroutine is a holder, which
-/// no cancellation reaches before its end. Throws what f, the other call_all() and scoped_lock() throw; then
-/// no lock is held. Cost: the frame of a task.
+/// no cancellation reaches before its end. Throws usage_error if an object is named twice, and what f and
+/// scoped_lock() throw; then no lock is held. Cost: the frame of a task.
 template <class F, class... Ts, class... Locks>
 requires(sizeof...(Ts) > 0) task<typename detail::all_result<F, Ts...>::type> call_all(
     std::tuple<synchronized<Ts, Locks>&...> objects, F f) {

@@ -226,8 +226,6 @@ void loops() {
     expect_equal(squares, n / 4 * 6, "reduce");
 }
 
-/// Tasks that end only when every worker runs one of them: a wake-up that is lost is a hang. Without stacks
-/// it cannot end either, so the driver lets only waits fail here.
 /// The list of waits that may end early is made by the first of them. Without memory there is no wait; one
 /// without a limit would have no end.
 pilfer::task<int> waits_before_it_sets(pilfer::promise<int>& p, pilfer::future<int> f) {
@@ -248,6 +246,9 @@ void coroutine_limits() {
     }
     expect_equal(sum, 50, "waits of coroutines that ended early");
 }
+
+/// Tasks that end only when every worker runs one of them: a wake-up that is lost is a hang. Without stacks
+/// it cannot end either, so the driver lets only waits fail here.
 void rendezvous() {
     watched_pool p(workers(3));
     const unsigned all = p->workers();
