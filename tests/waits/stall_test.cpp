@@ -366,6 +366,10 @@ TEST_F(reported_stall, of_coroutines_and_a_context_is_a_cycle) {
                                        "    coroutine 0x.* waits for a future [^;]*\n"));
 }
 
+pilfer::task<int> awaits_below(const pilfer::future<int>& other, pilfer::latch& known) {
+    co_return co_await awaits_other(other, known);
+}
+
 TEST_F(reported_stall, of_coroutines_of_two_pools_is_a_cycle) {
     const auto result = in_child([] {
         own_stderr err;
@@ -375,7 +379,7 @@ TEST_F(reported_stall, of_coroutines_of_two_pools_is_a_cycle) {
         static pilfer::future<int> first;
         static pilfer::future<int> second;
         first = one.async(awaits_other(second, known));
-        second = two.async(awaits_other(first, known));
+        second = two.async(awaits_below(first, known));
         known.count_down();
         err.await("a cycle of waits"); // a report may have come before all wait
         err.give_back();
