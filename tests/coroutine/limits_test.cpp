@@ -185,6 +185,26 @@ TEST_P(coroutine_limits, that_are_over_let_others_run) {
     holds.get();
 }
 
+TEST_P(coroutine_limits, that_are_over_let_others_run_whatever_is_awaited) {
+    pilfer::pool pool(with_workers());
+    for (const int kind : {a_permit, a_latch, an_event_set, a_future, a_place, a_next_value}) {
+        objects all;
+        pool.run([](pilfer::pool& p, objects& of, int what) -> task<> {
+            const auto makes_ready = p.async([&of] {
+                of.permits.release();
+                of.latch.count_down();
+                of.event.set();
+                of.promise.set_value(1);
+                (void)of.full.try_receive();
+                (void)of.empty.try_send(1);
+            });
+            while (!co_await waits_until(of, what, 0us)) {
+            }
+            co_await makes_ready;
+        }(pool, all, kind));
+    }
+}
+
 /// Waits end by the lock and by the time, in any order, also of waiters that were called and found it taken.
 TEST_P(coroutine_limits, race_the_unlock) {
     pilfer::pool pool(with_workers());
