@@ -57,6 +57,11 @@ constexpr std::uint32_t last_stage = inside::future_protocol<inside::std_atom>::
     return stage;
 }
 
+[[nodiscard]] void const* job_of(inside::context const& c) noexcept {
+    auto const job = reinterpret_cast<inside::task_word>(c.job);
+    return reinterpret_cast<void const*>(job & ~inside::kind_mask);
+}
+
 /// True for waits that end by themselves.
 [[nodiscard]] bool comes(inside::waiting_context const& c) {
     if (c.why == nullptr || c.timed) {
@@ -128,6 +133,9 @@ bool observer::is_certain(std::vector<std::size_t> const& cycle, look const& now
         inside::wait_facts const before = w.what.facts;
         read_details(s, {&w}, w.what.owner);
         inside::wait_facts const& after = w.what.facts;
+        if (!same_task(c)) {
+            return false;
+        }
         if (before.holder != after.holder || before.runner != after.runner || before.task != after.task ||
             before.children_of != after.children_of || w.what.object != c.object) {
             return false;
@@ -137,6 +145,13 @@ bool observer::is_certain(std::vector<std::size_t> const& cycle, look const& now
         inside::waiting_context const& c = now.all.waiting[i];
         return still_waits(c, m_pools[c.pool].waits[c.number]);
     });
+}
+
+/// The first read of a context may have begun before its wait.
+bool observer::same_task(inside::waiting_context const& c) const {
+    copy_of<inside::context> context;
+    return m_memory.read(of(c.at), context) && job_of(*context) == c.job &&
+           scope_of(*context, of(c.at)) == of(static_cast<std::byte const*>(c.child_of));
 }
 
 bool observer::still_waits(inside::waiting_context const& c, seen_wait const& w) const {
@@ -319,10 +334,9 @@ void observer::read_waits(seen_pool& s, std::uint64_t pool, inside::pool_core co
         }
         w.suspension = waiting;
         w.number = number;
-        auto const job = reinterpret_cast<inside::task_word>(copies[i]->job);
-        w.what.job = reinterpret_cast<void const*>(job & ~inside::kind_mask);
+        w.what.job = job_of(*copies[i]);
+        w.what.child_of = reinterpret_cast<void const*>(scope_of(*copies[i], c.at));
         if (changed) {
-            w.what.child_of = reinterpret_cast<void const*>(scope_of(*copies[i], c.at));
             w.what.name = m_memory.text(of(copies[i]->name.load(inside::rlx)), most_name);
         }
         fresh.push_back(&w);
@@ -394,7 +408,7 @@ void observer::read_details(seen_pool const& s, std::vector<seen_wait*> const& f
         } else if (what == "a future" || what == "a promise" || what == "a combination of futures") {
             // The future may be gone, and the first word of what replaced it is no stage.
             if (copy_of<inside::future_core> f; m_memory.read(object, f) && stage_of(f) <= last_stage) {
-                f->look(c.facts);
+                f->look_at_words(c.facts);
             }
         } else if (what == "the children of a scope") {
             if (copy_of<inside::scope_core> scope; m_memory.read(object, scope)) {

@@ -123,6 +123,7 @@ private:
     void add_ready(pool_look const& p, seen_pool& s, seen_pool const* before, double seconds, look& now);
     void add_mutexes(double seconds, look& now);
     [[nodiscard]] bool is_certain(std::vector<std::size_t> const& cycle, look const& now);
+    [[nodiscard]] bool same_task(pilfer::detail::waiting_context const& c) const;
     [[nodiscard]] bool still_waits(pilfer::detail::waiting_context const& c, seen_wait const& w) const;
     void judge(look& now) const;
     [[nodiscard]] bool has_alarm(address watch, unsigned workers) const;

@@ -267,12 +267,16 @@ void future_core::sweep() noexcept {
 }
 
 void future_core::look(wait_facts& f) const noexcept {
+    look_at_words(f);
+    f.coroutine = coroutine();
+}
+
+void future_core::look_at_words(wait_facts& f) const noexcept {
     using life = future_protocol<std_atom>;
     const life::stage now = m_life.now();
     const char* const states[] = {pending_state(m_source), "queued", "running", "done"};
     f.state = states[now];
     f.runner = now == life::running ? m_runner.load(rlx) : nullptr;
-    f.coroutine = coroutine();
     f.elsewhere = m_pool;
 }
 

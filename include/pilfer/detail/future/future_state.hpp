@@ -110,6 +110,8 @@ public:
     [[nodiscard]] bool is_done() const noexcept { return m_life.is_done(); }
     /// For reports, from a frame that waits for this.
     void look(wait_facts& f) const noexcept;
+    /// The facts that follow no pointer and need no virtual call, so that a copy of the bytes has them too.
+    void look_at_words(wait_facts& f) const noexcept;
     /// Claims and runs a queued task on a worker of its pool, else waits. Throws stopped if the caller is
     /// cancelled and the result is not there.
     void wait();
