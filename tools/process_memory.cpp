@@ -17,7 +17,9 @@
 #include <fstream>
 #include <iterator>
 #include <string_view>
+#include <utility>
 
+#include "base/utf8.hpp"
 #include "pool/registry.hpp"
 
 namespace tools {
@@ -25,8 +27,23 @@ namespace {
 
 using pilfer::detail::reader_entry;
 
-[[nodiscard]] bool is_printable(char c) noexcept {
-    return static_cast<unsigned char>(c) >= ' ' && c != '\x7f';
+/// The bytes of the printable character with which a text begins; 0: there is none. Terminals obey the
+/// characters from U+0080 to U+009F.
+[[nodiscard]] std::size_t printable_bytes(std::string_view text) noexcept {
+    auto const first = static_cast<unsigned char>(text[0]);
+    if (first < 0x80) {
+        return first >= ' ' && first != 0x7f ? 1 : 0;
+    }
+    bool const controls = first == 0xc2 && text.size() > 1 && static_cast<unsigned char>(text[1]) < 0xa0;
+    return controls ? 0 : pilfer::detail::utf8_bytes(text);
+}
+/// The bytes of the printable characters with which a text begins.
+[[nodiscard]] std::size_t all_printable_bytes(std::string_view text) noexcept {
+    std::size_t at = 0;
+    for (std::size_t n = 1; n != 0 && at < text.size(); at += n) {
+        n = printable_bytes(text.substr(at));
+    }
+    return at;
 }
 [[nodiscard]] std::string folder_of(pid_t process) { return fmt::format("/proc/{}", process); }
 
@@ -85,6 +102,13 @@ using pilfer::detail::reader_entry;
 
 } // namespace
 
+std::string printable(std::string text) {
+    for (std::size_t at = 0; (at += all_printable_bytes(std::string_view(text).substr(at))) < text.size();) {
+        text[at] = '?';
+    }
+    return text;
+}
+
 process_memory::process_memory(pid_t process) : m_process(process) {
     m_folder = ::open(folder_of(process).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (m_folder < 0) {
@@ -106,9 +130,7 @@ std::string process_memory::name() const {
     if (all.ends_with('\n')) {
         all.pop_back();
     }
-    std::replace_if(
-        all.begin(), all.end(), [](char c) { return !is_printable(c); }, '?');
-    return all;
+    return printable(std::move(all));
 }
 
 bool process_memory::is_stopped() const {
@@ -157,7 +179,10 @@ std::string process_memory::text(address from, std::size_t most) const {
         }
         from += n;
     }
-    return std::all_of(all.begin(), all.end(), is_printable) ? all : std::string();
+    std::size_t const good = all_printable_bytes(all);
+    bool const is_cut = all.size() == most && all.size() - good < 4 && good < most &&
+                        static_cast<unsigned char>(all[good]) >= 0xc2; // inside a character
+    return good == all.size() || is_cut ? all.substr(0, good) : std::string();
 }
 
 void process_memory::read_all(std::vector<piece>& pieces) const noexcept {

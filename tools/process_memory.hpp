@@ -36,6 +36,9 @@ private:
     alignas(T) std::byte m_bytes[sizeof(T)]{};
 };
 
+/// A text for a screen. Each byte that belongs to no printable character of UTF-8 is a question mark.
+[[nodiscard]] std::string printable(std::string text);
+
 class process_memory {
 public:
     /// Throws cannot_look: there is no such process, it may not be read, it has no pilfer, or another one.
@@ -65,8 +68,8 @@ public:
     }
     /// 0 if it is not readable.
     [[nodiscard]] address word(address from) const noexcept;
-    /// A text that ends with a zero, cut after `most` bytes; empty if it is not readable or has other
-    /// characters than printable ones.
+    /// A text that ends with a zero, cut to at most `most` bytes; empty if it is not readable or has anything
+    /// but printable characters of UTF-8.
     [[nodiscard]] std::string text(address from, std::size_t most) const;
 
     struct piece {

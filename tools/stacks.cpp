@@ -7,9 +7,11 @@
 #include <elfutils/libdwfl.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
@@ -21,6 +23,8 @@ namespace tools {
 namespace {
 
 constexpr std::size_t most_frames = 64;
+constexpr unsigned most_depth = 500;            // of scopes of the source
+constexpr std::size_t most_entries = 1'000'000; // of debug information, for one address
 
 /// A register by its number in DWARF, and where a switch keeps it, counted from the saved stack pointer.
 struct saved_register {
@@ -64,7 +68,7 @@ struct saved_layout {
     for (auto at = text.find(version); at != std::string::npos; at = text.find(version, at)) {
         text.erase(at + std::string_view("pilfer::").size(), std::string_view("v0::").size());
     }
-    return text;
+    return printable(std::move(text));
 }
 
 [[nodiscard]] std::string place(char const* file, int line) {
@@ -72,7 +76,7 @@ struct saved_layout {
         return {};
     }
     char const* const slash = std::strrchr(file, '/');
-    return fmt::format("{}:{}", slash != nullptr ? slash + 1 : file, line);
+    return printable(fmt::format("{}:{}", slash != nullptr ? slash + 1 : file, line));
 }
 
 /// The name of an inlined function.
@@ -84,7 +88,7 @@ struct saved_layout {
         }
     }
     char const* const name = dwarf_diename(die);
-    return name != nullptr ? name : "??";
+    return name != nullptr ? printable(name) : "??";
 }
 
 [[nodiscard]] int number_in(Dwarf_Die* die, unsigned kind) {
@@ -124,26 +128,50 @@ struct saved_layout {
                : "";
 }
 
+/// The unit that has the functions of `unit`. With -gsplit-dwarf it is in a file of its own.
+[[nodiscard]] Dwarf_Die functions_of(Dwarf_Die const& unit) {
+    std::uint8_t kind = 0;
+    Dwarf_Die split{};
+    bool const known =
+        dwarf_cu_info(unit.cu, nullptr, &kind, nullptr, &split, nullptr, nullptr, nullptr) == 0;
+    return known && kind == DW_UT_skeleton && split.addr != nullptr ? split : unit;
+}
+
 /// Adds the functions that were inlined at an address, outermost first. dwarf_getscopes() looks into no
 /// namespace, which is where clang puts functions.
-void add_inlined(Dwarf_Die* around, Dwarf_Addr at, std::vector<Dwarf_Die>& found) {
+/// `depth`, `left`: bounds for files that are damaged.
+void add_inlined(Dwarf_Die* around, Dwarf_Addr at, std::vector<Dwarf_Die>& found, unsigned depth,
+                 std::size_t& left) {
     Dwarf_Die die;
-    if (dwarf_child(around, &die) != 0) {
+    if (depth == 0 || dwarf_child(around, &die) != 0) {
         return;
     }
     do {
+        if (left == 0) {
+            return;
+        }
+        --left;
         int const tag = dwarf_tag(&die);
         bool const has_code = dwarf_haspc(&die, at) == 1;
         if (tag == DW_TAG_inlined_subroutine && has_code) {
             found.push_back(die);
         }
         if (has_code || tag == DW_TAG_namespace) {
-            add_inlined(&die, at, found);
+            add_inlined(&die, at, found, depth - 1, left);
         }
         if (has_code) {
             return; // no sibling has it, too
         }
     } while (dwarf_siblingof(&die, &die) == 0);
+}
+
+/// Devices can be mapped too, and opening one may have effects or wait. Below 0: there is no regular file.
+[[nodiscard]] int open_regular(char const* path) {
+    struct stat now {};
+    if (::stat(path, &now) != 0 || !S_ISREG(now.st_mode)) {
+        return -1;
+    }
+    return ::open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 }
 
 } // namespace
@@ -163,9 +191,14 @@ public:
 
     void update() {
         m_known.clear();
-        dwfl_report_begin(m_files);
-        dwfl_linux_proc_report(m_files, m_memory.process());
-        dwfl_report_end(m_files, nullptr, nullptr);
+        bool is_gone = false;
+        report(is_gone);
+        if (is_gone && m_attached) { // perhaps the file from which libdw has taken the machine's backend
+            dwfl_end(m_files);
+            m_files = dwfl_begin(&file_callbacks);
+            m_attached = false;
+            report(is_gone);
+        }
         if (!m_attached) {
             m_attached = dwfl_attach_state(m_files, nullptr, m_memory.process(), &thread_callbacks, this);
         }
@@ -189,11 +222,22 @@ public:
     }
 
 private:
+    /// Adds the files that the process has mapped, and removes the others. `is_gone`: one was removed.
+    void report(bool& is_gone) {
+        dwfl_report_begin(m_files);
+        dwfl_linux_proc_report(m_files, m_memory.process());
+        auto const removed = [](Dwfl_Module* /*module*/, void* /*data*/, char const* /*name*/,
+                                Dwarf_Addr /*base*/, void* gone) {
+            *static_cast<bool*>(gone) = true;
+            return static_cast<int>(DWARF_CB_OK);
+        };
+        dwfl_report_end(m_files, removed, &is_gone);
+    }
     /// The process may have other files than this command, in a container.
     static int find_file(Dwfl_Module* module, void** data, char const* name, Dwarf_Addr base, char** file,
                          Elf** elf) {
         std::string const path = fmt::format("/proc/{}/root{}", looked_at, name);
-        int const opened = name[0] == '/' ? ::open(path.c_str(), O_RDONLY | O_CLOEXEC) : -1;
+        int const opened = name[0] == '/' ? open_regular(path.c_str()) : -1;
         if (opened < 0) { // deleted, for example: then its memory is read
             return dwfl_linux_proc_find_elf(module, data, name, base, file, elf);
         }
@@ -266,12 +310,15 @@ private:
         Dwarf_Die* const unit = unit_at(module, call, &bias);
         std::string line = unit != nullptr ? line_at(unit, call - bias) : "";
         std::vector<Dwarf_Die> inlined;
+        Dwarf_Die functions{};
         if (unit != nullptr) {
-            add_inlined(unit, call - bias, inlined);
+            functions = functions_of(*unit);
+            std::size_t left = most_entries;
+            add_inlined(&functions, call - bias, inlined, most_depth, left);
         }
         for (auto scope = inlined.rbegin(); scope != inlined.rend(); ++scope) {
             frames.push_back({0, name_of(&*scope), line});
-            line = place_of_call(unit, &*scope);
+            line = place_of_call(&functions, &*scope);
         }
         frames.push_back({at, demangled(dwfl_module_addrname(module, call)), line});
     }

@@ -92,9 +92,12 @@ public:
         std::string all;
         for (std::size_t i = 0; i < m_lines.size() && (i < m_size.lines || !m_size.cut); ++i) {
             std::string line = m_lines[i];
-            if (line.size() > m_size.columns) {
-                line.resize(m_size.columns);
+            std::size_t columns = 0; // a character of UTF-8 has one byte that does not continue it
+            std::size_t at = 0;
+            for (; at < line.size() && columns <= m_size.columns; ++at) {
+                columns += (static_cast<unsigned char>(line[at]) & 0xc0) != 0x80 ? 1 : 0;
             }
+            line.resize(columns > m_size.columns ? at - 1 : at);
             all += line + "\n";
         }
         return all;

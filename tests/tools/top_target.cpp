@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <string>
 #include <thread>
 #include <vector>
@@ -97,6 +98,22 @@ void stacks(pilfer::pool& p) {
         both.sync();
     });
     await_suspended(p, 3);
+}
+
+/// Tasks with names that are not plain ASCII.
+void texts(pilfer::pool& p) {
+    static pilfer::channel<int> queue(1);
+    static const std::string names[] = {
+        "Z\xc3\xbcrich",
+        "no UTF-8 \xff\xfe",
+        "clears the screen \xc2\x9bJ",     // U+009B, which terminals obey
+        std::string(63, 'x') + "\xc3\xbc", // the 64th byte is inside a character
+        "\xed\xa0\x80",                    // a surrogate
+    };
+    for (const std::string& name : names) {
+        p.submit({.name = name}, [] { (void)queue.receive(); });
+    }
+    await_suspended(p, std::size(names));
 }
 
 /// A task waits for its children, which wait for its future.
@@ -239,6 +256,8 @@ int main(int count, char** words) {
         named(p);
     } else if (std::strcmp(kind, "stacks") == 0) {
         stacks(p);
+    } else if (std::strcmp(kind, "texts") == 0) {
+        texts(p);
     } else if (std::strcmp(kind, "family") == 0) {
         family(p);
     } else if (std::strcmp(kind, "hogs") == 0) {

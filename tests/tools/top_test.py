@@ -126,6 +126,18 @@ class Top(unittest.TestCase):
             self.assertEqual({lock["name"] for lock in found["mutexes"]}, {"accounts", 'audit "log"'})
             self.assertEqual({wait["object_name"] for wait in found["waiting"]}, {"accounts", 'audit "log"', "event 1500"})
 
+    def test_names_that_are_no_text(self):
+        """A screen and JSON are UTF-8, whatever the memory of the process has. Names are cut between characters."""
+        with Target("texts") as target:
+            for words in (("--once",), ("--once", "--json")):
+                said = subprocess.run([PILFER, "top", *words, str(target.pid)], stdout=subprocess.PIPE, timeout=LIMIT, check=True)
+                text = said.stdout.decode("utf-8")
+                self.assertTrue("Z\u00fcrich" in text or "Z\\u00fcrich" in text, text)
+                self.assertNotRegex(text, "[\u0080-\u009f\ufffd]")
+                self.assertNotIn("fffd", text)
+            names = sorted(wait["name"] for wait in json.loads(text)["waiting"])
+        self.assertEqual(names, ["", "", "", "Z\u00fcrich", 63 * "x"])
+
     def test_a_cycle_through_children_of_a_scope(self):
         with Target("family") as target:
             said = top("--once", target.pid).stdout
@@ -167,6 +179,7 @@ class Top(unittest.TestCase):
             subprocess.run(["strip", "-o", bare, TARGET], check=True)
             with Target("stacks", program=bare) as target:
                 os.remove(bare)
+                os.mkfifo(bare + " (deleted)")  # the path that the system shows now; who opens it waits for ever
                 said = top("--once", "--json", "--stacks", target.pid)
         if "built without libdw" in said.stderr:
             self.skipTest("built without libdw")
