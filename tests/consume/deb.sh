@@ -32,6 +32,12 @@ for package in libpilfer0.1 pilfer-tools; do
     [[ $(dpkg-deb -f "$work"/deb/"${package}"_*.deb Description) == *"$probes"* ]] || fail "$package does not say: $probes"
 done
 
+tools=$(dpkg-deb -f "$work"/deb/pilfer-tools_*.deb Depends Description)
+case $(sed -n 's/^PILFER_LIBDW_LINKS:INTERNAL=//p' "$work/deb/CMakeCache.txt") in
+1) [[ $tools == *"libdw1 ("*"can show the stacks"* ]] || fail "pilfer-tools does not need libdw1: $tools" ;;
+*) [[ $tools != *libdw1* && $tools == *"without libdw"* ]] || fail "pilfer-tools does not say that it has no stacks: $tools" ;;
+esac
+
 libdir=$work/root/usr/lib/$(dpkg-architecture -qDEB_HOST_MULTIARCH)
 export LD_LIBRARY_PATH=$libdir
 command=$work/root/usr/bin/pilfer
