@@ -121,6 +121,9 @@ struct graph_core::ordered_run {
             ordered_tasks::add_edge(v->m_end, limit->m_next);
         }
         if (g.m_choices) {
+            if (g.m_next.next == after.next && g.m_next.edges == after.edges) {
+                g.m_next = {}; // no other task has ended meanwhile, so the order needs no edges
+            }
             ordered_tasks::add_edge(v->m_end, g.m_next);
         }
         return choice;

@@ -108,16 +108,18 @@ struct fetched_items {
 
 #if defined(PILFER_RACE)
 /// The order of the calls, for `pilfer race`. A call comes after the one before it for its item, and in a
-/// serial stage after the one for the item before it. If items end in order, an item comes after the one
-/// whose token it has.
+/// serial stage after the one for the item before it. If there are n tokens, a call of the source comes after
+/// the item n before has passed the last stage that is serial in order: the source has waited until that
+/// item, or a later one, has ended.
 class call_order {
 public:
     explicit call_order(const pipeline_plan& p)
-        : m_plan(p), m_ends(p.count),
-          m_gives_in_order(p.tokens == 1 || p.stages[p.count - 1].order == stage_order::in_order) {
+        : m_plan(p), m_ends(p.count), m_passes(p.tokens == 1 ? p.count - 1 : 0) {
         for (std::size_t s = 1; s < p.count; ++s) {
             if (p.stages[s].order == stage_order::as_they_come) {
                 race::cannot_follow("stages that are serial out of order");
+            } else if (p.stages[s].order == stage_order::in_order) {
+                m_passes = std::max(m_passes, s);
             }
         }
     }
@@ -125,7 +127,7 @@ public:
     call_order& operator=(const call_order&) = delete;
     ~call_order() {
         std::for_each(m_ends.begin(), m_ends.end(), race::ordered_tasks::forget);
-        std::for_each(m_given.begin(), m_given.end(), race::ordered_tasks::forget);
+        std::for_each(m_passed.begin(), m_passed.end(), race::ordered_tasks::forget);
         for (auto& [i, end] : m_items) {
             race::ordered_tasks::forget(end);
         }
@@ -139,8 +141,8 @@ public:
         }
         if (s != 0) {
             race::ordered_tasks::add_edge(m_items[i], after);
-        } else if (m_gives_in_order) {
-            race::ordered_tasks::add_edge(given(m_fetched), after);
+        } else if (m_passes != 0) {
+            race::ordered_tasks::add_edge(passed(m_fetched), after);
         }
         return m_tasks.start(after);
     }
@@ -151,8 +153,8 @@ public:
         }
         if (s == 0 && made) {
             ++m_fetched;
-        } else if (s == m_plan.count - 1 && m_gives_in_order) {
-            m_tasks.note_end(given(i->ticket));
+        } else if (s != 0 && s == m_passes) {
+            m_tasks.note_end(passed(i->ticket));
         }
     }
 
@@ -160,20 +162,20 @@ private:
     [[nodiscard]] bool is_serial(std::size_t s) const noexcept {
         return m_plan.stages[s].order != stage_order::parallel;
     }
-    [[nodiscard]] race::task_end& given(std::uint64_t ticket) {
+    [[nodiscard]] race::task_end& passed(std::uint64_t ticket) {
         const std::uint64_t at = ticket % m_plan.tokens;
-        if (at >= m_given.size()) {
-            m_given.resize(at + 1);
+        if (at >= m_passed.size()) {
+            m_passed.resize(at + 1);
         }
-        return m_given[at];
+        return m_passed[at];
     }
 
     const pipeline_plan& m_plan;
     race::ordered_tasks m_tasks{race::how::pipeline_stage};
-    std::vector<race::task_end> m_ends;  // of serial stages
-    std::vector<race::task_end> m_given; // of items that have ended, by their tokens
+    std::vector<race::task_end> m_ends;   // of serial stages
+    std::vector<race::task_end> m_passed; // of the calls of stage `m_passes`, by item modulo tokens
     std::unordered_map<const item*, race::task_end> m_items;
-    bool m_gives_in_order;
+    std::size_t m_passes; // the last stage that items pass in order; 0: none but the source
     std::uint64_t m_fetched = 0;
 };
 #endif

@@ -330,6 +330,20 @@ PROMISES(graph_with_conditions, "graphs with conditions, whose tasks count as on
     g.run();
     keep(x);
 }
+// A search for the first task would grow with every turn.
+PROMISES(condition_with_many_turns, "graphs with conditions, whose tasks count as one after the other") {
+    int step = 0;
+    int x = 0;
+    graph g;
+    const auto start = g.task([&] { step = 1; });
+    const auto again = g.task([&] { x += step; });
+    const auto loop = g.condition([&] { return x < 200'000 ? 0 : 1; });
+    start.precede(again);
+    again.precede(loop);
+    loop.chooses(again);
+    g.run();
+    keep(x);
+}
 PROMISES(limit_of_one, "graph_limits of one task") {
     int x = 0;
     pilfer::graph_limit one(1);
@@ -421,6 +435,28 @@ REPAIRED(one_slot_too_few) {
                      }),
                      pilfer::parallel_stage([&](int n) { return n + slots[std::size_t(n) % 4]; }),
                      pilfer::serial_in_order([](int n) { keep(n); }));
+    keep(slots);
+}
+
+// A slot is free once its item has passed the last stage in order: a token is of that item or a later one.
+PLANTED(slot_after_the_order, "slots that are used after the last stage in order") {
+    std::array<int, 4> slots{};
+    pilfer::pipeline(4, numbers(), pilfer::parallel_stage([&](int n) {
+                         slots[std::size_t(n) % 4] = n; // races
+                         return n;
+                     }),
+                     pilfer::serial_in_order([](int n) { return n; }),
+                     pilfer::parallel_stage([&](int n) { keep(n + slots[std::size_t(n) % 4]); })); // races
+    keep(slots);
+}
+REPAIRED(slot_after_the_order) {
+    std::array<int, 4> slots{};
+    pilfer::pipeline(4, numbers(), pilfer::parallel_stage([&](int n) {
+                         slots[std::size_t(n) % 4] = n;
+                         return n;
+                     }),
+                     pilfer::serial_in_order([&](int n) { return slots[std::size_t(n) % 4]; }),
+                     pilfer::parallel_stage([](int n) { keep(n); }));
     keep(slots);
 }
 
