@@ -455,7 +455,7 @@ protected:
         std::vector<long> got(n);
         std::vector<long> want(n);
         const auto call = [&](int i) {
-            on_call(i, m_calls[static_cast<std::size_t>(i)].fetch_add(1) == 0);
+            on_call(i, count(i));
             return long{i} * 3;
         };
         std::transform_inclusive_scan(
@@ -464,6 +464,8 @@ protected:
         pool.run([&] { pilfer::transform_inclusive_scan(v, got.begin(), std::plus<>{}, call, 5L); });
         EXPECT_EQ(got, want);
     }
+    /// Whether it is the first call for i.
+    bool count(int i) { return m_calls[static_cast<std::size_t>(i)].fetch_add(1) == 0; }
     [[nodiscard]] int calls(int i) const { return m_calls[static_cast<std::size_t>(i)]; }
 
     const watchdog m_limit{patience};
@@ -512,6 +514,105 @@ TEST_F(algorithm_scan_ahead, a_helper_that_is_caught_leaves) {
     });
     EXPECT_EQ(calls(middle), 2);
     EXPECT_EQ(calls(middle + block), 2); // in vain if it was caught
+}
+
+/// Whether two workers call a function for some elements, which the first one of them waits for.
+class shared_elements {
+public:
+    /// Called at the first element of a block, and with `waits` from its third or later block on.
+    void begins(bool waits) {
+        pilfer::detail::worker* none = nullptr;
+        pilfer::detail::worker* const here = pilfer::detail::this_worker();
+        if (!m_first.compare_exchange_strong(none, here) && none != here) {
+            m_are_shared = true;
+        }
+        while (waits && !m_are_shared) {
+            std::this_thread::yield();
+        }
+    }
+    /// Called at the last element of a block: the next look sees that the other worker is idle.
+    void ends() const {
+        using asks = pilfer::detail::signal_word<pilfer::detail::std_atom>;
+        while (!m_are_shared && !pilfer::detail::this_worker()->deque.signal().has(asks::wanted)) {
+            std::this_thread::yield();
+        }
+    }
+
+private:
+    std::atomic<pilfer::detail::worker*> m_first{nullptr};
+    std::atomic<bool> m_are_shared{false};
+};
+
+TEST_F(algorithm_scan_ahead, a_helper_shares_sums) {
+    pilfer::event summed;
+    shared_elements sums;
+    run([&](int i, bool first) {
+        if (i == 0 && first) {
+            summed.wait();
+        } else if (i >= middle && first && i % block == 0) {
+            sums.begins(i >= middle + 4 * block);
+        } else if (i >= middle && first && i % block == block - 1) {
+            sums.ends();
+            if (i == n - 1) {
+                summed.set();
+            }
+        }
+    });
+}
+
+TEST_F(algorithm_scan_ahead, workers_share_results_of_blocks_with_known_sums) {
+    pilfer::event summed;
+    shared_elements results;
+    run([&](int i, bool first) {
+        if (i == 0 && first) {
+            summed.wait();
+        } else if (i == n - 1 && first) {
+            summed.set();
+        } else if (i >= middle && !first && i % block == 0) {
+            results.begins(i >= middle + 2 * block);
+        } else if (i >= middle && !first && i % block == block - 1) {
+            results.ends();
+        }
+    });
+    EXPECT_EQ(calls(middle), 2);
+    EXPECT_EQ(calls(n - 1), 2);
+}
+
+TEST_F(algorithm_scan_ahead, a_cancelled_scan_ends_among_blocks_with_known_sums) {
+    pilfer::event summed;
+    pilfer::pool pool(workers(2));
+    std::atomic<bool> is_cancelled{false};
+    std::vector<int> v(n, 1);
+    std::vector<long> out(n);
+    pool.run([&] {
+        pilfer::scope all;
+        all.fork([&] {
+            std::iota(v.begin(), v.end(), 0);
+            const auto call = [&](int i) {
+                const bool first = count(i);
+                if (i == 0 && first) {
+                    summed.wait();
+                } else if (i == middle + 9 * block && first) {
+                    summed.set();
+                    while (!is_cancelled) {
+                        std::this_thread::yield();
+                    }
+                    // The other worker goes on meanwhile, if it does not look.
+                    for (int k = 0; k != 100; ++k) {
+                        std::this_thread::yield();
+                    }
+                } else if (i == middle && !first) {
+                    all.cancel();
+                    is_cancelled = true;
+                }
+                return long{i};
+            };
+            pilfer::transform_inclusive_scan(v, out.begin(), std::plus<>{}, call, 5L);
+        });
+        all.sync();
+    });
+    EXPECT_EQ(calls(middle), 2);
+    EXPECT_EQ(calls(middle + block), 1);
 }
 
 PILFER_OVER_WORKERS(algorithm_reduce);

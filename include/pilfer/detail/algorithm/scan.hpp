@@ -10,6 +10,9 @@
 //    block. It computes sums until the first worker arrives where it began. Then it knows the prefix of the
 //    block that it has come to, and computes results from there to the end. The first worker goes on over the
 //    blocks whose sums are known.
+//  * Blocks whose sums are known have known prefixes. All workers that ask compute their results.
+//  * A helper that is asked shares sums: of as many blocks as it has passed. So the first worker, if it
+//    arrives meanwhile, has as many results to compute.
 //  * If the first worker comes to a block whose sum is missing, the helper was too late or too slow, and has
 //    nothing more to do. It may still be reading that block, whose results may go to the same place. So the
 //    first worker waits for it at the join of both, where it has to wait in any case, and goes on after that.
@@ -19,6 +22,7 @@
 // sums that are computed ahead: Blelloch, CMU-CS-90-190.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -57,8 +61,8 @@ namespace detail {
 /// How far a helper has come that computes the sums of blocks ahead of another worker.
 ///
 ///   bits 2..63  a block: all before it have their sums
-///   bit  1      the helper has begun, and may be reading this block
-///   bit  0      over: who has set it goes on from this block
+///   bit  1      the helper has begun, and may be reading this block and later ones
+///   bit  0      over: the side that has set it goes on from this block
 template <class T>
 class head_start {
 public:
@@ -86,9 +90,9 @@ public:
     [[nodiscard]] bool begin(std::uint64_t first) noexcept {
         return this->move(first << 2, first << 2 | begun);
     }
-    /// The helper has the sum of `block`.
-    [[nodiscard]] bool pass(std::uint64_t block) noexcept {
-        return this->move(block << 2 | begun, (block + 1) << 2 | begun);
+    /// The helper has the sums of [first, stop). It leaves after the last sum of all.
+    [[nodiscard]] bool pass(std::uint64_t first, std::uint64_t stop) noexcept {
+        return this->move(first << 2 | begun, stop << 2 | begun);
     }
     /// The helper writes the results from `block` on.
     [[nodiscard]] bool lead(std::uint64_t block) noexcept {
@@ -147,8 +151,10 @@ private:
         while (first != last) {
             const std::uint64_t left = last - first;
             if (left > 1 && (piece.splits_unasked() || detail::split_wanted(this_worker(), piece))) {
-                this->with_helper(first, first + (left + 3) / 4, last, prefix, piece);
-                return;
+                first = this->with_helper(first, first + (left + 3) / 4, last, prefix, piece);
+                piece = piece.of_lower();
+                piece.start();
+                continue;
             }
             const std::uint64_t stop = first + piece.next(left);
             detail::as_part(m_report, [&] {
@@ -161,120 +167,144 @@ private:
             piece.done();
         }
     }
-    /// Likewise; a helper may begin at `middle`.
-    void with_helper(std::uint64_t first, std::uint64_t middle, std::uint64_t last, T& prefix,
-                     const piece_size& piece) {
+    /// Writes results from `first` on; a helper may begin at `middle`. Returns the block where results are
+    /// missing, or `last`; `prefix` becomes that of this block.
+    [[nodiscard]] std::uint64_t with_helper(std::uint64_t first, std::uint64_t middle, std::uint64_t last,
+                                            T& prefix, const piece_size& piece) {
         head_start<T> ahead(middle);
-        std::uint64_t at = middle; // where results are missing when both have ended
-        std::optional<T> end;      // the prefix there
+        block_sums sums; // from `middle` on; the helper allocates them
+        std::optional<T> end;
+        std::uint64_t at = middle;
         auto lower = [&] {
             this->in_order(first, middle, prefix, piece.of_lower());
-            at = this->follow(ahead, middle, last, prefix, end, piece.of_lower());
+            at = this->follow(ahead, middle, last, prefix, sums, end, piece.of_lower());
         };
-        auto upper = [&] { this->help(ahead, middle, last, end, piece.of_upper()); };
+        auto upper = [&] { this->help(ahead, middle, last, sums, end, piece.of_upper()); };
         (void)detail::join_two(this_worker(), lower, upper, m_report);
         if (end.has_value()) {
             prefix = std::move(*end);
         }
-        this->in_order(at, last, prefix, piece.of_lower());
+        return at;
     }
-    /// Goes on at block `at`, where the helper began. Returns the block that it has caught the helper at, or
-    /// `last`.
-    [[nodiscard]] std::uint64_t follow(head_start<T>& ahead, std::uint64_t at, std::uint64_t last,
-                                       const T& prefix, std::optional<T>& end, const piece_size& piece) {
+    /// Goes on at block `first`, where the helper began. Returns the block that it has caught the helper at,
+    /// or `last`. Sets `end`, if the helper does not, to the prefix of that block unless this is `prefix`.
+    [[nodiscard]] std::uint64_t follow(head_start<T>& ahead, std::uint64_t first, std::uint64_t last,
+                                       const T& prefix, const block_sums& sums, std::optional<T>& end,
+                                       piece_size piece) {
+        std::uint64_t at = first;
+        const T* before = &prefix;
         std::optional<T> mine;
-        auto next = [&] {
-            detail::as_part(m_report, [&] {
-                auto block = [&](std::uint64_t from, std::uint64_t to) {
-                    mine = this->write(from, to, mine.has_value() ? std::as_const(*mine) : prefix);
-                };
-                detail::call_piece(block, at, at + 1);
-            });
-            ++at;
+        auto block = [&](std::uint64_t from, std::uint64_t to) {
+            mine = this->write(from, to, *before);
+            before = std::addressof(*mine);
         };
         ahead.arrive(prefix);
         auto helper = ahead.now();
-        for (; !helper.is_over; helper = ahead.now()) {
+        for (; !helper.is_over && helper.block != last; helper = ahead.now()) {
             if (helper.block != at) {
-                next();
+                (void)detail::split_wanted(this_worker(), piece); // leaves if the scan is stopped
+                detail::as_part(m_report, [&] { detail::call_piece(block, at, at + 1); });
+                ++at;
             } else if (ahead.end(helper)) {
                 end = std::move(mine);
                 return at;
             }
         }
         if (at != helper.block) {
-            if (!mine.has_value()) {
-                next();
-            }
-            this->in_order(at, helper.block, *mine, piece);
+            this->write_known(at, helper.block, &sums[at - first], *before, piece);
+        }
+        if (!helper.is_over) {
+            end = std::move(sums[last - first - 1]);
         }
         return last;
     }
-    /// Computes sums of blocks from `at` on, and when the other worker has come there, results.
-    void help(head_start<T>& ahead, std::uint64_t at, std::uint64_t last, std::optional<T>& end,
-              piece_size piece) {
-        const std::uint64_t first = at;
+    /// Computes sums of blocks from `first` on, and when the other worker has come there, results.
+    void help(head_start<T>& ahead, std::uint64_t first, std::uint64_t last, block_sums& sums,
+              std::optional<T>& end, piece_size piece) {
         if (ahead.now().is_over) { // as a rule: no other worker has taken this
             return;
         }
-        const block_sums of_blocks(new (std::nothrow) std::optional<T>[last - first]);
-        if (of_blocks == nullptr || !ahead.begin(first)) { // the other one goes on alone
+        sums.reset(new (std::nothrow) std::optional<T>[last - first]);
+        if (sums == nullptr || !ahead.begin(first)) { // the other one goes on alone
             return;
         }
-        auto sum_block = [&](std::uint64_t from, std::uint64_t) {
-            of_blocks[from - first].emplace(this->sum(from));
-        };
+        std::uint64_t at = first;
         while (at != last && ahead.prefix() == nullptr) {
-            (void)detail::split_wanted(this_worker(), piece); // leaves if the scan is stopped
-            detail::as_part(m_report, [&] { detail::call_piece(sum_block, at, at + 1); });
-            if (!ahead.pass(at)) {
+            const std::uint64_t stop = this->sum_some(at, first, last, sums.get(), piece);
+            if (!ahead.pass(at, stop)) {
                 return;
             }
-            ++at;
+            at = stop;
         }
-        if (at == first || at == last || !ahead.lead(at)) { // without a sum it would only be in the way
+        if (at == first || at == last) { // without a sum it would only be in the way
             return;
         }
+        std::optional<T> next;
         detail::as_part(m_report, [&] {
-            end = this->after(*ahead.prefix(), of_blocks[0]);
+            next = this->after(*ahead.prefix(), sums[0]);
             for (std::uint64_t i = 1; i != at - first; ++i) {
-                end = this->after(*end, of_blocks[i]);
+                next = this->after(*next, sums[i]);
             }
         });
-        this->in_order(at, last, *end, piece);
+        if (ahead.lead(at)) { // from here on the sums are the other worker's
+            end = std::move(next);
+            this->in_order(at, last, *end, piece);
+        }
+    }
+    /// Computes the sum of block `at`, or if another worker asks, of as many as there are from `first` to it.
+    /// Returns the next block.
+    [[nodiscard]] std::uint64_t sum_some(std::uint64_t at, std::uint64_t first, std::uint64_t last,
+                                         std::optional<T>* sums, piece_size& piece) {
+        auto sum_blocks = [&](std::uint64_t from, std::uint64_t to) {
+            for (; from != to; ++from) {
+                sums[from - first].emplace(this->sum(from));
+            }
+        };
+        if (detail::split_wanted(this_worker(), piece) && at != first) {
+            const std::uint64_t stop = at + std::min(at - first, last - at);
+            detail::run_pieces(at, stop, sum_blocks, m_report, piece);
+            return stop;
+        }
+        detail::as_part(m_report, [&] { detail::call_piece(sum_blocks, at, at + 1); });
+        return at + 1;
     }
     [[nodiscard]] T after(const T& prefix, const std::optional<T>& sum) {
         return detail::combined<T>(m_combine, prefix, *sum);
+    }
+    /// Writes the results of blocks [first, last) in parallel. `sums` are those of the blocks; each becomes
+    /// the prefix of the next block.
+    void write_known(std::uint64_t first, std::uint64_t last, std::optional<T>* sums, const T& prefix,
+                     const piece_size& piece) {
+        auto before = [&](std::uint64_t i) -> const T& { return i == first ? prefix : *sums[i - first - 1]; };
+        detail::as_part(m_report, [&] {
+            for (std::uint64_t i = first; i != last; ++i) {
+                sums[i - first].emplace(this->after(before(i), sums[i - first]));
+            }
+        });
+        auto write_blocks = [&](std::uint64_t from, std::uint64_t to) {
+            for (; from != to; ++from) {
+                (void)this->results(from, from + 1, before(from));
+            }
+        };
+        detail::run_pieces(first, last, write_blocks, m_report, piece);
     }
 
     /// The form whose parts do not depend on who is faster.
     void in_two_passes(T prefix) {
         const std::uint64_t count = m_blocks.count();
-        const block_sums of_blocks(new (std::nothrow) std::optional<T>[count]); // in the end: their prefixes
-        if (of_blocks == nullptr) {
+        const block_sums sums(new (std::nothrow) std::optional<T>[count]);
+        if (sums == nullptr) {
             auto all = [&](std::uint64_t from, std::uint64_t to) { prefix = this->write(from, to, prefix); };
             detail::as_part(m_report, [&] { detail::call_piece(all, 0, count); });
             return;
         }
         auto sum_blocks = [&](std::uint64_t from, std::uint64_t to) {
             for (; from != to; ++from) {
-                of_blocks[from].emplace(this->sum(from));
+                sums[from].emplace(this->sum(from));
             }
         };
         detail::run_pieces(0, count, sum_blocks, m_report, {});
-        detail::as_part(m_report, [&] {
-            for (std::uint64_t i = 0; i != count; ++i) {
-                T next = this->after(prefix, of_blocks[i]);
-                of_blocks[i].emplace(std::move(prefix));
-                prefix = std::move(next);
-            }
-        });
-        auto write_blocks = [&](std::uint64_t from, std::uint64_t to) {
-            for (; from != to; ++from) {
-                (void)this->results(from, from + 1, *of_blocks[from]);
-            }
-        };
-        detail::run_pieces(0, count, write_blocks, m_report, {});
+        this->write_known(0, count, sums.get(), prefix, {});
     }
 
     /// Writes the results of blocks and returns the prefix of block `last`.
