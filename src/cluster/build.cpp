@@ -36,6 +36,14 @@ using segments = std::span<const ElfW(Phdr)>;
     });
 }
 
+/// False for notes that strip or objcopy has removed: their header stays, with the address 0.
+[[nodiscard]] bool is_loaded(const dl_phdr_info& file, const ElfW(Phdr) & part) {
+    return std::ranges::any_of(segments_of(file), [&](const ElfW(Phdr) & s) {
+        return s.p_type == PT_LOAD && (s.p_flags & PF_R) != 0 && part.p_filesz <= s.p_filesz &&
+               part.p_vaddr - s.p_vaddr <= s.p_filesz - part.p_filesz;
+    });
+}
+
 void append_hex(std::string& text, std::byte b) {
     constexpr std::string_view digits = "0123456789abcdef";
     text += digits[std::to_integer<unsigned>(b) >> 4];
@@ -73,7 +81,7 @@ void append_hex(std::string& text, std::byte b) {
 
 [[nodiscard]] std::string name_of(const dl_phdr_info& file) {
     for (const auto& s : segments_of(file)) {
-        if (s.p_type == PT_NOTE) {
+        if (s.p_type == PT_NOTE && is_loaded(file, s)) {
             if (std::string id = build_id_in(content_of(file, s), s.p_align == 8 ? 8 : 4); !id.empty()) {
                 return id;
             }
@@ -109,7 +117,8 @@ int look(dl_phdr_info* file, std::size_t, void* data) noexcept { // nothing may 
 } // namespace
 
 std::vector<std::string> builds_with(std::span<const void* const> code) {
-    std::map<std::uintptr_t, std::string> names; // by the files' addresses
+    // By the files' headers: the offset dlpi_addr is 0 for each file that is loaded where it was linked for.
+    std::map<const ElfW(Phdr)*, std::string> names;
     std::vector<std::string> all;
     for (const void* c : code) {
         search s{c};
@@ -118,7 +127,7 @@ std::vector<std::string> builds_with(std::span<const void* const> code) {
             all.emplace_back();
             continue;
         }
-        const auto [at, is_new] = names.try_emplace(s.file.dlpi_addr);
+        const auto [at, is_new] = names.try_emplace(s.file.dlpi_phdr);
         if (is_new) {
             at->second = name_of(s.file);
         }

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# build.sh <build 1> <build 2> <both without a build ID>: programs of the same tasks have the same name only if they are the same build.
+# build.sh <build 1> <build 2> <both without a build ID> [<build 1 at a fixed address> <library at a fixed address>]: programs of the
+# same tasks have the same name only if they are the same build.
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
@@ -19,5 +20,15 @@ for pair in "$1 $2" "$3 $4"; do
 done
 strip -o "$folder/stripped" "$1"
 [[ $("$folder/stripped" names) == "$("$1" names)" ]] || fail "a stripped copy has another name"
-readelf -n "$1" | grep -q "Build ID: $("$1" names)" || fail "it is not the build ID"
+id_of() { readelf -n "$1" | sed -n 's/.*Build ID: //p'; }
+[[ $(id_of "$1") == "$("$1" names)" ]] || fail "it is not the build ID"
 [[ $(PILFER_CLUSTER_ANY_BUILD=1 "$1" names) == "" ]] || fail "a program that works with any build has a name"
+
+if (($# > 4)); then
+    fixed=$5 library=$6
+    # The loader moves none of them, so that nothing but their headers keeps them apart.
+    [[ $("$fixed" names "$library") == "$(id_of "$fixed")"$'\n'"$(id_of "$library")" ]] || fail "a library has another name"
+    strip -R .note.gnu.build-id -o "$folder/fixed" "$fixed" # leaves the header of the note, with the address 0
+    name=$("$folder/fixed" names)
+    [[ $name =~ ^[0-9a-f-]{16,}$ && $name != "$(id_of "$fixed")" ]] || fail "a program whose build ID was removed has no name"
+fi
