@@ -133,6 +133,17 @@ program_facts facts_of_program() {
     return facts;
 }
 
+hello read_hello(std::span<const std::byte> bytes) {
+    cluster::archive in(bytes);
+    hello h = in.take<hello>();
+    if (h.facts.wire == wire_version) {
+        in.end();
+    } else {
+        h.who = "of an unknown name";
+    }
+    return h;
+}
+
 std::string difference(const program_facts& here, const program_facts& there) {
     if (here.wire != there.wire) {
         return "version " + std::to_string(there.wire) + " of pilfer's messages instead of " +

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -42,14 +43,27 @@ struct program_facts {
 inline void serialize(cluster::archive& a, program_facts::task& t) {
     a(t.name, t.type, t.bytes, t.result_bytes, t.build);
 }
-inline void serialize(cluster::archive& a, program_facts& f) { a(f.wire, f.tasks, f.bounds, f.build); }
+/// Of another version only the number is read: the rest may have another form.
+inline void serialize(cluster::archive& a, program_facts& f) {
+    a(f.wire);
+    if (f.wire == wire_version) {
+        a(f.tasks, f.bounds, f.build);
+    }
+}
 
 /// A worker's first message in an elastic run.
 struct hello {
     program_facts facts;
     std::string who; ///< its machine and process, for people
 };
-inline void serialize(cluster::archive& a, hello& h) { a(h.facts, h.who); }
+inline void serialize(cluster::archive& a, hello& h) {
+    a(h.facts);
+    if (h.facts.wire == wire_version) {
+        a(h.who);
+    }
+}
+/// Also of another version, without a name then. Throws archive_error.
+[[nodiscard]] hello read_hello(std::span<const std::byte> bytes);
 /// The coordinator's answer.
 struct consent {
     std::string refusal; ///< empty: welcome

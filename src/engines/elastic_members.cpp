@@ -143,7 +143,7 @@ void elastic::greet() {
 }
 
 void elastic::welcome(const job_event& e) {
-    const hello h = read_as<hello>(e.content);
+    const hello h = read_hello(e.content);
     consent c;
     c.refusal = difference(facts_of_program(), h.facts);
     if (c.refusal.empty()) {

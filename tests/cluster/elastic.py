@@ -801,9 +801,11 @@ class Tests:
         coordinator = self.coordinator("hostage", self.folder)
         wait_for("the run", lambda: any(name.endswith("/0") for name in self.server.queues()))
         calls = next(name for name in self.server.queues() if name.endswith("/calls"))
+        rest = b"\xff" * 100
         for queue in ("pilfer/pilfer/hello", calls):
-            for content in (b"", b"x", b"\xff" * 100):
+            for content in (b"", b"x", struct.pack("<I", 6) + rest):
                 expect(self.server.submit(queue, content) == 14, f"{content} was not refused by {queue}")
+        expect(self.server.submit("pilfer/pilfer/hello", struct.pack("<I", 5) + rest) == 13, "an older version had no answer")
         # News in good order, but of a journal that is not written, of a bound that is not there, and of a run to come.
         for run, kind, number in ((0, PARTS, 0), (0, BOUNDS, 9), (0, DROPS, 0), (7, BOUNDS, 0)):
             news = call(run, message_with(kind, number, 5))
@@ -816,6 +818,7 @@ class Tests:
         expect(self.server.submit(calls.replace("calls", "0"), b"x" * 40) == 14, "no refusal of a task")
         worker.kill()
         expect(coordinator.end() == 0 and coordinator.out == "1610\n", "another result")
+        expect("because it has version 5 of pilfer's messages instead of 6" in coordinator.err, "the version is not named")
         worker.end()
         expect(again.end() == 0, "a worker failed")
 

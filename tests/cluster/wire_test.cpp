@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
@@ -222,6 +223,48 @@ TEST(programs, differences_are_named) {
     there.tasks[0].name = "other";
     EXPECT_EQ(difference(here, there), "other tasks of the same names");
     EXPECT_EQ(there_and_back(here), here);
+}
+
+TEST(programs, another_build_is_named) {
+    program_facts here;
+    here.tasks = {{"queens", "6queens", 20, 8}, {"fib", "3fib", 4, 8, "aa"}};
+    here.build = "11";
+    program_facts there = here;
+    EXPECT_EQ(difference(here, there), "");
+    there.build = "22";
+    EXPECT_THAT(difference(here, there),
+                testing::StartsWith("another build of the program, 22 instead of 11 "));
+    there = here;
+    there.tasks[1].build = "bb";
+    EXPECT_THAT(difference(here, there),
+                testing::StartsWith("another build of the library with the task fib, bb instead of aa "));
+    EXPECT_EQ(there_and_back(there), there);
+    there.build.clear(); // it works with any build
+    EXPECT_EQ(difference(here, there), "");
+    EXPECT_EQ(difference(there, here), "");
+    there.tasks.pop_back();
+    EXPECT_EQ(difference(here, there), "no task fib");
+}
+
+/// The rest of such a message may have any form.
+TEST(programs, of_another_version_are_named) {
+    archive out;
+    out.put(std::uint32_t{wire_version + 1});
+    const std::string refusal =
+        "version " + std::to_string(wire_version + 1) + " of pilfer's messages instead of ";
+    for (const std::string_view rest : {"", "\xff\xff\xff\xff\xff\xff\xff\xff and so on"}) {
+        for (const char c : rest) {
+            out.put(c);
+        }
+        archive in(out.bytes());
+        EXPECT_THAT(difference({}, in.take<program_facts>()), testing::StartsWith(refusal));
+        EXPECT_THAT(difference({}, read_hello(out.bytes()).facts), testing::StartsWith(refusal));
+    }
+    archive same;
+    same.put(hello{{}, "host"});
+    EXPECT_EQ(read_hello(same.bytes()).who, "host");
+    same.put('x');
+    EXPECT_THROW((void)read_hello(same.bytes()), archive_error);
 }
 
 } // namespace
