@@ -6,9 +6,9 @@
 // inner locks, so the lock stays shared for a while: all use the inner lock, until the owner has been there
 // `Again` times and no other thread.
 //
-// | edge | from | to |
-// | cluster.O1 | owner: `m_inside`, light fence, `m_shared` | other thread: `m_shared`, heavy fence,
-// `m_inside` | | cluster.O2 | owner: `m_inside` = 0, release | other thread: acquire |
+// * cluster.O1: the owner stores `m_inside` and looks at `m_shared` after a light fence; another thread
+//   stores `m_shared` and looks at `m_inside` after a heavy one.
+// * cluster.O2: the owner leaves by `m_inside` = 0, which releases; another thread acquires it.
 //
 // After a shared time the inner lock orders the owner's accesses after those of the others.
 #pragma once
