@@ -44,7 +44,7 @@ LONE = {"start_1", "threadpool", "c_interface", "record", "record_graph", "spawn
         "full_ring_spawn", "full_ring_fork", "full_ring_async", "guests"}
 # Scenarios in which the library tries a second time after a failure: threads that are made with a mask, then
 # without one; and a timekeeper.
-SECOND_TRY = {"pinned_nested", "descriptors"}
+SECOND_TRY = {"pinned_nested", "descriptors", "coroutine_limits"}
 # Scenarios that need a file that their user has named.
 FILES = {"record_graph"}
 # Scenarios that promise to end only if nothing else fails.
