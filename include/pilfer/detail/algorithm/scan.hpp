@@ -192,7 +192,7 @@ private:
                                        const T& prefix, const block_sums& sums, std::optional<T>& end,
                                        piece_size piece) {
         std::uint64_t at = first;
-        const T* before = &prefix;
+        const T* before = std::addressof(prefix);
         std::optional<T> mine;
         auto block = [&](std::uint64_t from, std::uint64_t to) {
             mine = this->write(from, to, *before);
@@ -211,7 +211,7 @@ private:
             }
         }
         if (at != helper.block) {
-            this->write_known(at, helper.block, &sums[at - first], *before, piece);
+            this->write_known(at, helper.block, sums.get() + (at - first), *before, piece);
         }
         if (!helper.is_over) {
             end = std::move(sums[last - first - 1]);
