@@ -355,7 +355,7 @@ void observer::read_waits(seen_pool& s, std::uint64_t pool, inside::pool_core co
     now.carried_over += shown - std::min(shown, fresh.size());
 }
 
-/// The scope of which the task of a context is a child, as snapshot.cpp finds it; 0: none.
+/// The scope that the task of a context is a child of, as snapshot.cpp finds it; 0: none.
 address observer::scope_of(inside::context const& c, address at) const {
     auto const job = reinterpret_cast<inside::task_word>(c.job);
     if (job != 0 && job != at) {

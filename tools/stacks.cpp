@@ -31,7 +31,7 @@ struct saved_register {
     int number;
     std::size_t offset;
 };
-/// What src/context/switch_*.S save.
+/// The registers that src/context/switch_*.S save.
 struct saved_layout {
     std::vector<saved_register> registers;
     std::size_t pc;

@@ -117,7 +117,7 @@ int look(dl_phdr_info* file, std::size_t, void* data) noexcept { // nothing may 
 } // namespace
 
 std::vector<std::string> builds_with(std::span<const void* const> code) {
-    // By the files' headers: the offset dlpi_addr is 0 for each file that is loaded where it was linked for.
+    // By the files' headers: the offset dlpi_addr is 0 for each file that is loaded at its own address.
     std::map<const ElfW(Phdr)*, std::string> names;
     std::vector<std::string> all;
     for (const void* c : code) {

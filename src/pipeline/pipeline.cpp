@@ -109,8 +109,8 @@ struct fetched_items {
 #if defined(PILFER_RACE)
 /// The order of the calls, for `pilfer race`. A call comes after the one before it for its item, and in a
 /// serial stage after the one for the item before it. If there are n tokens, a call of the source comes after
-/// the item n before has passed the last stage that is serial in order: the source has waited until that
-/// item, or a later one, has ended.
+/// the item n before has passed the last stage that is serial in order. The reason is that the source has
+/// waited until that item, or a later one, has ended.
 class call_order {
 public:
     explicit call_order(const pipeline_plan& p)

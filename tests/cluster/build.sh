@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# build.sh <build 1> <build 2> <both without a build ID> [<build 1 at a fixed address> <library at a fixed address>]: programs of the
-# same tasks have the same name only if they are the same build.
+# Arguments: two builds, both without a build ID, and perhaps build 1 and a library at fixed addresses.
+# Programs of the same tasks have the same name only if they are the same build.
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

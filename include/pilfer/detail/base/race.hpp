@@ -207,7 +207,7 @@ struct task_end {
     strand next = 0;         ///< around which the tasks after it are; 0: there is none yet
     strand all = 0;          ///< of the ordered tasks
 };
-/// What one of `ordered_tasks` comes after.
+/// The place of one of `ordered_tasks` after others.
 struct task_start {
     strand next = 0;
     std::uint32_t edges = 0;
