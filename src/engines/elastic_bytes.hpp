@@ -9,8 +9,9 @@
 #include <vector>
 
 #include <pilfer/cluster/archive.hpp>
+#include <pilfer/detail/cluster/bound_word.hpp>
 
-#include "cluster/tasks.hpp"
+#include "cluster/rank_work.hpp"
 #include "cluster/wire.hpp"
 
 namespace pilfer {
