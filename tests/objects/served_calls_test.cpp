@@ -271,6 +271,12 @@ TEST_P(served_calls, a_destructors_call_is_served_while_its_stopped_caller_unwin
     }
 }
 
+/// Its task suspends where the end of a std::stop_callback would block the thread.
+struct waits_at_its_end {
+    pilfer::event& over;
+    ~waits_at_its_end() { EXPECT_TRUE(over.wait_for(60s)); }
+};
+
 /// The call that leaves serves another one. After its unlock a callback of a cancelled child runs, and may
 /// wait for the call that was served.
 TEST_P(served_calls, a_callback_at_the_unlock_may_wait_for_the_call_that_was_served) {
@@ -296,12 +302,16 @@ TEST_P(served_calls, a_callback_at_the_unlock_may_wait_for_the_call_that_was_ser
             }
             std::optional<pilfer::scope> s;
             pilfer::event ready;
+            pilfer::event over;
             object.call([&](int& v) {
                 s.emplace();
                 s->fork([&] {
                     const pilfer::stop_on_cancel c;
-                    const std::stop_callback told(
-                        c.token(), [&] { in_time = support::eventually([&] { return served.load(); }); });
+                    const std::stop_callback told(c.token(), [&] {
+                        in_time = support::eventually([&] { return served.load(); });
+                        over.set();
+                    });
+                    const waits_at_its_end first_the_callback{over};
                     ready.set();
                     leaves.wait();
                 });
