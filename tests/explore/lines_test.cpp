@@ -23,8 +23,9 @@ class commands : public testing::Test {
 protected:
     void SetUp() override {
         m_path = std::getenv("PATH");
-        folder = fs::path(testing::TempDir()) / ("lines_test." + std::to_string(std::rand()));
-        fs::create_directories(folder);
+        std::string name = testing::TempDir() + "pilfer_commands_XXXXXX";
+        ASSERT_NE(::mkdtemp(name.data()), nullptr);
+        folder = name;
     }
     void TearDown() override {
         setenv("PATH", m_path.c_str(), 1);
