@@ -8,25 +8,45 @@ namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
-/// The sleeps between two looks, in nanoseconds: a part of the time since something moved, so that a message
-/// waits for the same part of it at most. A rank that lost its work a moment ago looks often, one that has
-/// had none for long costs little.
+/// What a look of the communicating thread may find.
+enum class looks_for : unsigned char {
+    asks,    ///< this rank has work: other ranks ring if they want some
+    work,    ///< this rank has none
+    transfer ///< a message is on the way, and moves only during looks
+};
+
+/// The sleeps between two looks, in nanoseconds. Without work they are a part of the time since something
+/// moved, so that a message waits for the same part of it at most. A rank that lost its work a moment ago
+/// looks often, one that has had none for long costs little. Beside work a look takes the CPU from a worker.
 class pace {
 public:
-    [[nodiscard]] std::uint64_t pause() const noexcept { return m_pause; }
+    [[nodiscard]] std::uint64_t pause(looks_for what) const noexcept {
+        return what == looks_for::asks       ? m_beside_work
+               : what == looks_for::transfer ? std::min(m_pause, longest_of_transfer)
+                                             : m_pause;
+    }
     void moved() noexcept { *this = pace(); }
-    /// After a sleep. `busy`: this rank has work, or sends, or another rank awaits its work.
-    void slept(bool busy) noexcept {
-        m_slept += m_pause;
-        m_pause = std::clamp(m_slept / part, shortest, busy ? longest_with_work : longest);
+    /// Another rank has rung. Its message may be on the way.
+    void rung() noexcept {
+        moved();
+        m_beside_work = shortest;
+    }
+    /// After pause(what).
+    void slept(looks_for what) noexcept {
+        m_slept += pause(what);
+        m_pause = std::clamp(m_slept / part, shortest, longest);
+        m_beside_work = std::min(2 * m_beside_work, longest_beside_work);
     }
 
-private:
     static constexpr std::uint64_t shortest = 20'000;
+    static constexpr std::uint64_t longest_beside_work = 500'000;
+
+private:
     static constexpr std::uint64_t longest = 2'000'000;
-    static constexpr std::uint64_t longest_with_work = 100'000;
+    static constexpr std::uint64_t longest_of_transfer = 100'000;
     static constexpr std::uint64_t part = 16;
     std::uint64_t m_pause = shortest;
+    std::uint64_t m_beside_work = longest_beside_work;
     std::uint64_t m_slept = 0; // since something moved
 };
 

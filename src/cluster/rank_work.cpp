@@ -138,14 +138,13 @@ void rank_work::start_root(std::function<void(cluster::archive&)> root) {
 }
 
 bool rank_work::hungry() {
-    if (m_bag.size() != 0) {
-        m_bell->idle.store(false, rlx);
-        return false;
+    const bool is_empty = m_bag.size() == 0;
+    // The look: what its worker did before is seen. If it came too early, no other one follows at once.
+    if (is_empty ? m_bell->idle.load(acq) : m_bell->idle.exchange(false, rlx)) {
+        return is_empty;
     }
-    if (m_bell->idle.load(acq)) { // the look: what its worker did before is seen
-        return true;
-    }
-    // A task of the lowest priority asks the workers: one that begins it has found nothing else.
+    // A task of the lowest priority asks the workers: one that begins it has found nothing else. It waits
+    // while there are branches, too, and so ends the sleep of the communicating thread when the work ends.
     if (!m_bell->looking.exchange(true, rlx)) {
         try {
             m_pool.submit({.priority = priority::low}, [b = m_bell] {
@@ -209,7 +208,36 @@ void rank_work::start(parcel&& p) {
     foreign_branch* b = owner.release();
     m_bag.put(*b);
     m_open.fetch_add(1, rlx);
-    submit([this, b] { run(b); });
+    bool is_first = false;
+    {
+        const std::lock_guard hold(m_lock);
+        is_first = m_arrived.empty(); // else the task that takes them has not begun
+        m_arrived.push_back(b);
+    }
+    if (is_first) {
+        submit([this] {
+            run_arrived();
+            ends_task();
+        });
+    }
+}
+
+void rank_work::run_arrived() noexcept {
+    std::vector<foreign_branch*> arrived;
+    {
+        const std::lock_guard hold(m_lock);
+        arrived.swap(m_arrived);
+    }
+    run_all(arrived);
+}
+
+void rank_work::run_all(std::span<foreign_branch* const> guests) noexcept {
+    if (guests.size() == 1) {
+        run(guests.front());
+        return;
+    }
+    const std::size_t half = guests.size() / 2;
+    pilfer::join([&] { run_all(guests.first(half)); }, [&] { run_all(guests.subspan(half)); });
 }
 
 void rank_work::run(foreign_branch* b) noexcept {
@@ -220,7 +248,6 @@ void rank_work::run(foreign_branch* b) noexcept {
     if (m_open.fetch_sub(1, rlx) == 1) {
         ring(); // else the next look sends several results in one message
     }
-    ends_task();
 }
 
 bool rank_work::run_cancellable(foreign_branch& b) noexcept {

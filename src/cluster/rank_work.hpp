@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -88,6 +89,10 @@ private:
 
     template <class F>
     void submit(F f);
+    /// Runs all parcels of m_arrived, as branches of one task. As a task each, those that wait would make
+    /// busy workers yield to them, and each would be suspended with a stack.
+    void run_arrived() noexcept;
+    void run_all(std::span<foreign_branch* const> guests) noexcept; ///< at least one
     void run(foreign_branch* b) noexcept;
     /// False if the branch does not wait here any longer.
     [[nodiscard]] bool run_cancellable(foreign_branch& b) noexcept;
@@ -125,6 +130,7 @@ private:
     // All under the lock:
     std::vector<finished> m_finished;
     std::map<name, foreign_branch*> m_guests; // that wait or run
+    std::vector<foreign_branch*> m_arrived;   // for run_arrived()
     std::set<name> m_unwanted;                // dropped parcels that were not here
     scope* m_root_scope = nullptr;            // that give_up() cancels
     bool m_given_up = false;

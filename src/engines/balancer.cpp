@@ -79,18 +79,20 @@ void balancer::handle(unsigned from, message&& m, std::uint64_t now) {
         }
         return;
     case message_kind::give: {
-        if (m.flag != 0 && m_asked != from) {
-            refuse(from, "an answer to no question");
+        bool sleeps = false;
+        if (m.flag != 0) {
+            const auto at = std::ranges::find(m_asked, from, &question::victim);
+            if (at == m_asked.end()) {
+                refuse(from, "an answer to no question");
+            }
+            sleeps = at->sleeps;
+            m_asked.erase(at);
         }
         const auto line = std::find(m_lifelines.begin(), m_lifelines.end(), from);
-        if (m.flag != 0) {
-            m_asked = nobody;
-        }
         if (line != m_lifelines.end()) {
             // It promises by an empty answer, and forgets with a push.
             const auto at = static_cast<std::size_t>(line - m_lifelines.begin());
-            m_registered[at] =
-                m.flag == 0 ? false : m_registered[at] || (m.parcels.empty() && m_asked_to_sleep);
+            m_registered[at] = m.flag == 0 ? false : m_registered[at] || (m.parcels.empty() && sleeps);
         }
         if (m.parcels.empty()) {
             return;
@@ -98,7 +100,7 @@ void balancer::handle(unsigned from, message&& m, std::uint64_t now) {
         if (m_stage != stage::balancing) {
             refuse(from, "work after the end: of a task that is no part of the run");
         }
-        m_next = 0;
+        m_has_tried = false;
         ++m_mine.stats.thefts;
         m_mine.stats.tasks_in += m.parcels.size();
         for (parcel& p : m.parcels) {
@@ -254,26 +256,28 @@ bool balancer::ask(std::uint64_t now) {
     const bool hungry = m_work.hungry();
     note_hunger(hungry, now);
     if (!hungry) {
-        m_next = 0;
+        m_has_tried = false;
         return false;
     }
-    if (m_asked != nobody) {
+    // A victim may have lost its CPU, or used its quota up.
+    if (!m_asked.empty() && now - m_asked_at < m_settings.answer_within) {
         return false;
     }
     const auto to = [&](unsigned victim, bool sleeps) {
-        m_asked = victim;
-        m_asked_to_sleep = sleeps;
+        m_asked.push_back({victim, sleeps});
+        m_asked_at = now;
         ++m_mine.stats.asks;
         send(victim, {.kind = message_kind::ask, .flag = static_cast<std::uint8_t>(sleeps)});
+        m_transport.wake(victim); // it looks rarely while it has work
         return true;
     };
-    if (m_next == 0) {
-        m_next = 1;
-        return to(random_other(), false);
+    if (!std::exchange(m_has_tried, true)) {
+        if (const unsigned other = random_other(); !owes_answer(other)) {
+            return to(other, false);
+        }
     }
-    while (m_next <= m_lifelines.size()) {
-        const std::size_t line = m_next++ - 1;
-        if (!m_registered[line]) {
+    for (std::size_t line = 0; line < m_lifelines.size(); ++line) {
+        if (!m_registered[line] && !owes_answer(m_lifelines[line])) {
             return to(m_lifelines[line], true);
         }
     }
@@ -343,6 +347,10 @@ bool balancer::settle() {
         break;
     }
     return false;
+}
+
+bool balancer::owes_answer(unsigned rank) const noexcept {
+    return std::ranges::find(m_asked, rank, &question::victim) != m_asked.end();
 }
 
 unsigned balancer::random_other() noexcept {

@@ -24,6 +24,7 @@ public:
         std::uint32_t root = 0;                     ///< the type of the run's task
         std::uint32_t bounds = 0;                   ///< how many this program has
         std::uint64_t beat_every = 1'000'000'000;   ///< nanoseconds
+        std::uint64_t answer_within = 2'000'000;    ///< nanoseconds; then another rank is asked, too
         std::uint64_t silent_after = 8'000'000'000; ///< nanoseconds; 0: no rank is ever given up
     };
     balancer(transport& t, local_work& w, const settings& s);
@@ -39,12 +40,13 @@ public:
     [[nodiscard]] parcel_result& end() noexcept { return m_end; }
     /// The last tallies of all ranks, once it is over.
     [[nodiscard]] const std::vector<rank_tally>& tallies() const noexcept { return m_tallies; }
+    /// True if this rank has work, as far as the last step() knows.
+    [[nodiscard]] bool has_work() const noexcept { return m_stage == stage::balancing && !m_was_hungry; }
     /// True if a rank sleeps until this one sends it work.
     [[nodiscard]] bool is_awaited() const noexcept { return !m_sleepers.empty(); }
 
 private:
     enum class stage { balancing, ending, exchanging, leaving, over };
-    static constexpr unsigned nobody = UINT32_MAX;
 
     void handle(unsigned from, message&& m, std::uint64_t now);
     void send(unsigned to, const message& m);
@@ -60,6 +62,7 @@ private:
     bool settle();
     [[noreturn]] static void refuse(unsigned from, const char* what);
     [[nodiscard]] unsigned random_other() noexcept;
+    [[nodiscard]] bool owes_answer(unsigned rank) const noexcept;
 
     transport& m_transport;
     local_work& m_work;
@@ -70,9 +73,13 @@ private:
     // As a thief.
     std::vector<unsigned> m_lifelines; // the other end of each
     std::vector<bool> m_registered;    // that end has promised to send work
-    unsigned m_asked = nobody;         // it owes an answer
-    bool m_asked_to_sleep = false;     // by that ask
-    std::size_t m_next = 0;            // 0: a random rank; then the lifelines
+    struct question {
+        unsigned victim;
+        bool sleeps; // the victim promises to send work if it has none
+    };
+    std::vector<question> m_asked; // those that owe an answer, each one
+    std::uint64_t m_asked_at = 0;  // the last of them
+    bool m_has_tried = false;      // a random rank, since this one lost its work
     bool m_was_hungry = false;
     std::uint64_t m_hungry_since = 0;
 

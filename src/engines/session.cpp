@@ -336,7 +336,6 @@ private:
             work.start_root([root, closure](cluster::archive& out) { root(closure, out); });
         }
         bool finished = rank() != 0;
-        constexpr std::uint64_t for_worker = 50'000; // a look may take the CPU from it
         pace looks;
         while (!balance.is_over()) {
             const std::uint32_t seen = work.events();
@@ -352,12 +351,13 @@ private:
                 looks.moved();
                 continue;
             }
-            const bool busy =
-                work.available() != 0 || work.has_guests() || balance.is_awaited() || !m_group->all_sent();
-            work.sleep(seen, looks.pause() + (busy ? for_worker : 0));
-            looks.slept(busy);
+            const looks_for next = !m_group->all_sent() || m_group->is_receiving() ? looks_for::transfer
+                                   : balance.has_work()                            ? looks_for::asks
+                                                                                   : looks_for::work;
+            work.sleep(seen, looks.pause(next));
+            looks.slept(next);
             if (m_group->take_rung()) {
-                looks.moved();
+                looks.rung();
             }
         }
         if (!work.has_no_branches()) {
@@ -365,7 +365,7 @@ private:
         }
         // Tasks that had nothing left to do may not have been taken from the queue yet.
         while (!work.is_quiet()) {
-            work.sleep(work.events(), pace().pause());
+            work.sleep(work.events(), pace::shortest);
         }
         add_stats(balance.tallies());
         return std::move(balance.end());

@@ -51,7 +51,7 @@ struct node {
     return x ^ (x >> 31);
 }
 
-enum class event_kind : std::uint8_t { arrival, look, worker };
+enum class event_kind : std::uint8_t { arrival, ring, look, worker };
 struct event {
     time_ns when;
     std::uint64_t order;
@@ -112,6 +112,9 @@ public:
         m_busy_until = std::max(m_busy_until, m_all.now) + m_all.what.per_message;
         ++handled;
         m_all.deliver(m_number, to, std::move(message), m_busy_until + m_all.what.latency);
+    }
+    void wake(unsigned to) noexcept override {
+        m_all.at(m_busy_until + m_all.what.latency, to, event_kind::ring);
     }
     bool receive(unsigned& from, std::vector<std::byte>& message) override {
         if (m_inbox.empty()) {
@@ -237,12 +240,12 @@ private:
     };
     /// When the communicating thread looks next by itself, from now on.
     void look_soon() {
-        const bool busy = available() != 0 || m_open != 0 || m_balancer->is_awaited();
+        const auto what = m_balancer->has_work() ? detail::looks_for::asks : detail::looks_for::work;
         detail::pace looks;
         time_ns when = m_moved;
         while (when < m_all.now) {
-            when += looks.pause();
-            looks.slept(busy);
+            when += looks.pause(what);
+            looks.slept(what);
         }
         look_at(when);
     }
@@ -325,6 +328,9 @@ void simulation::run() {
         case event_kind::arrival:
             m.arrives(m_letters[e.letter].first, std::move(m_letters[e.letter].second));
             m_free_letters.push_back(e.letter);
+            break;
+        case event_kind::ring:
+            m.look_at(now);
             break;
         case event_kind::look:
             m.look();

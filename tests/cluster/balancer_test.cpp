@@ -76,25 +76,42 @@ TEST(balancing, endless_work_ends_when_its_parent_wants_it_no_longer) {
 }
 
 TEST(pace, sleeps_are_a_part_of_the_time_without_motion) {
-    for (const bool busy : {false, true}) {
+    using pilfer::detail::looks_for;
+    for (const looks_for what : {looks_for::work, looks_for::transfer}) {
         pilfer::detail::pace looks;
         std::uint64_t slept = 0;
         std::uint64_t before = 0;
         for (int i = 0; i < 2000; ++i) {
-            const std::uint64_t pause = looks.pause();
+            const std::uint64_t pause = looks.pause(what);
             EXPECT_GE(pause, before);
             EXPECT_LE(pause, std::max<std::uint64_t>(20'000, slept / 16))
                 << "a message waits longer than that";
             before = pause;
             slept += pause;
-            looks.slept(busy);
+            looks.slept(what);
         }
-        EXPECT_EQ(looks.pause(), busy ? 100'000u : 2'000'000u);
+        EXPECT_EQ(looks.pause(what), what == looks_for::transfer ? 100'000u : 2'000'000u);
         looks.moved();
-        EXPECT_EQ(looks.pause(), 20'000u);
-        looks.slept(busy);
-        EXPECT_EQ(looks.pause(), 20'000u) << "begins anew";
+        EXPECT_EQ(looks.pause(what), 20'000u);
+        looks.slept(what);
+        EXPECT_EQ(looks.pause(what), 20'000u) << "begins anew";
     }
+}
+
+TEST(pace, looks_are_rare_beside_work_unless_a_rank_has_rung) {
+    using pilfer::detail::looks_for;
+    pilfer::detail::pace looks;
+    constexpr std::uint64_t longest = 500'000;
+    EXPECT_EQ(looks.pause(looks_for::asks), longest);
+    looks.rung();
+    for (std::uint64_t pause = 20'000; pause < longest; pause *= 2) {
+        EXPECT_EQ(looks.pause(looks_for::asks), pause);
+        looks.slept(looks_for::asks);
+    }
+    EXPECT_EQ(looks.pause(looks_for::asks), longest);
+    looks.rung();
+    looks.moved();
+    EXPECT_EQ(looks.pause(looks_for::asks), longest) << "the message was there";
 }
 
 TEST(balancing, every_rank_gets_work) {
@@ -136,17 +153,42 @@ TEST(balancing, sleeping_ranks_are_sent_work_that_comes_later) {
     for (int i = 0; i < 500; ++i) {
         all.step();
     }
-    EXPECT_EQ(all.net.wakes, 0u);
+    const std::uint64_t asks = all.net.wakes;
     const node root{.depth = 12, .state = 0x7777'1234'5678u};
     all.works[0]->start_root(root);
     for (std::uint64_t steps = 0; !all.is_over() && steps < most_steps; ++steps) {
         all.step();
     }
     ASSERT_TRUE(all.is_over());
-    EXPECT_GT(all.net.wakes, 0u);
+    EXPECT_GT(all.net.wakes, asks);
     for (const auto& work : all.works) {
         EXPECT_GT(work->nodes_run, 0u);
     }
+}
+
+TEST(balancing, rank_without_an_answer_asks_another_one) {
+    simulated::cluster all(8, 2, 0);
+    const std::uint64_t patience = simulated::cluster::short_patience;
+    const auto asks_at = [&](std::uint64_t time) {
+        all.net.now = time;
+        while (all.balancers[5]->step(time)) {
+        }
+        return all.net.wakes; // each ask rings
+    };
+    EXPECT_EQ(asks_at(1), 1u);
+    EXPECT_EQ(asks_at(patience), 1u) << "the answer may still come";
+    EXPECT_EQ(asks_at(1 + patience), 2u);
+    EXPECT_EQ(asks_at(1 + 2 * patience), 3u);
+    for (std::uint64_t i = 3; i < 20; ++i) {
+        EXPECT_LE(asks_at(1 + i * patience), 4u) << "a random rank and three lifelines, each once";
+    }
+    const node root{.depth = 9, .state = 0x7777'1234'5678u};
+    all.works[0]->start_root(root);
+    for (std::uint64_t steps = 0; !all.is_over() && steps < most_steps; ++steps) {
+        all.step();
+    }
+    ASSERT_TRUE(all.is_over());
+    EXPECT_EQ(all.works[0]->total, root.count());
 }
 
 TEST(balancing, silent_rank_is_named) {

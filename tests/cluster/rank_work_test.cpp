@@ -444,6 +444,27 @@ TEST(guests, travel_on_while_no_worker_has_begun_them) {
     }
 }
 
+TEST(guests, that_come_together_are_one_submission) { // others would make busy workers yield
+    one_rank r;
+    hold worker;
+    std::atomic<bool> busy{false};
+    r.pool.submit([&] {
+        busy = true;
+        beside();
+    });
+    while (!busy) {
+    }
+    constexpr std::size_t many = 100;
+    for (std::uint64_t t = 1; t <= many; ++t) {
+        r.work.start(parcel_of({1}, t));
+    }
+    worker.open();
+    for (std::size_t here = 0; here < many;) {
+        here += r.work.take_finished().size();
+    }
+    EXPECT_EQ(r.pool.counters().run_submitted, 2u);
+}
+
 TEST(guests, description_that_is_none_is_an_error_of_the_task) {
     one_rank r;
     auto p = parcel_of({1}, 1);
@@ -527,6 +548,26 @@ TEST(hunger, is_there_once_a_worker_has_nothing_to_do) {
     while (r.work.take_finished().empty()) {
     }
     EXPECT_FALSE(r.work.hungry()) << "asks anew";
+}
+
+TEST(hunger, is_an_event_that_the_last_look_beside_work_has_prepared) {
+    one_rank r;
+    hold left;
+    r.start(offers{0});
+    while (r.work.available() == 0) {
+        std::this_thread::yield();
+    }
+    EXPECT_FALSE(r.work.hungry());
+    auto parcels = r.take();
+    const std::uint32_t seen = r.work.events();
+    left.open(); // now the only worker has nothing but a parent that waits
+    while (r.work.events() == seen) {
+        r.work.sleep(seen, 3'600'000'000'000);
+    }
+    EXPECT_TRUE(r.work.hungry());
+    r.work.complete({.ticket = parcels.at(0).ticket, .failed = 1});
+    while (!r.work.is_root_done()) {
+    }
 }
 
 TEST(sleep, branch_ends_it_if_another_rank_waits_for_one) {
