@@ -161,6 +161,21 @@ class Scripts(unittest.TestCase):
         self.assertIn('other prints no line "nodes N"', done.stderr)
         self.assertNotIn("Traceback", done.stderr)
 
+    def test_nodes_need_root(self):
+        folder = os.path.join(self.folder.name, "bench", "bin")
+        os.makedirs(folder)
+        for name, line in (("id", "echo 1000"), ("mpirun", "exit 1"), ("bench-cluster", "exit 1")):
+            path = os.path.join(folder, name)
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(f"#!/bin/sh\n{line}\n")
+            os.chmod(path, 0o755)
+        path = os.environ["PATH"]
+        self.addCleanup(os.environ.__setitem__, "PATH", path)
+        os.environ["PATH"] = folder + os.pathsep + path
+        done = script("cluster.py", "--build", self.folder.name, "--nodes")
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.stderr, "cluster.py: no nodes: skipped: only root makes network namespaces\n")
+
     def test_plot(self):
         self.program("bench-k-serial", 1.0)
         self.program("bench-k-pilfer_join", 2.0)

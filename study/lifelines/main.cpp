@@ -212,9 +212,10 @@ public:
             m_waiting.push_back(new frame{{f->what.leaves - away, mix(f->what.seed + 2)}, f, 0, false, 0, 0});
         }
         run_next();
-        if (hungry() || (m_open == 0 && !m_finished.empty())) {
+        if (hungry() || (m_open == 0 && !m_finished.empty()) ||
+            (m_balancer->is_awaited() && available() != 0)) {
             look_at(m_all.now); // the pool rings
-        } else if (!m_finished.empty() || (m_balancer->is_awaited() && available() != 0)) {
+        } else if (!m_finished.empty()) {
             look_soon();
         }
     }
