@@ -123,6 +123,7 @@ unsigned arena::take_slot(bool is_worker) noexcept {
 }
 
 void arena::give_slot(unsigned i) noexcept {
+    m_slots[i].is_looking.store(true, std::memory_order_relaxed); // for the next one
     m_slots[i].taken.store(false, std::memory_order_seq_cst);
     if (m_slot_seekers.load(std::memory_order_seq_cst) != 0) {
         sleepers::wake_for_slot(*this);
@@ -175,7 +176,26 @@ void rest_after_short_theft(std::uint64_t last_theft) noexcept {
 
 } // namespace
 
-d1::task* arena::steal(thread_data& t, std::intptr_t isolation, bool exact) {
+slot_deque::choice arena::choose(const d1::task& x, thread_data& t, look how) noexcept {
+    using enum slot_deque::choice;
+    const unsigned named = task_accessor::affinity(x);
+    if (named == t.slot_index || named >= m_slot_count) {
+        return take;
+    }
+    const slot& other = m_slots[named];
+    if (other.taken.load(std::memory_order_relaxed)) {
+        const bool is_left = !is_exact(how) && other.is_looking.load(std::memory_order_relaxed);
+        return is_left ? leave : take_if_no_other;
+    }
+    const bool is_of_job = how == look::of_job || how == look::last_of_job;
+    if (is_of_job && named >= first_of_workers() && named < m_concurrency) {
+        t.wished = named;
+        return leave;
+    }
+    return take_if_no_other;
+}
+
+d1::task* arena::steal(thread_data& t, std::intptr_t isolation, look how) {
     const unsigned used = m_used.load(std::memory_order_acquire);
     if (used < 2) {
         return nullptr;
@@ -188,7 +208,11 @@ d1::task* arena::steal(thread_data& t, std::intptr_t isolation, bool exact) {
         if (i == t.slot_index || (only_left && m_slots[i].taken.load(std::memory_order_relaxed))) {
             continue;
         }
-        if (d1::task* stolen = m_slots[i].tasks.steal(isolation, exact)) {
+        const auto choose_one = [&](const d1::task& x) {
+            return only_left ? slot_deque::choice::take : choose(x, t, how);
+        };
+        if (d1::task* stolen = m_slots[i].tasks.steal(isolation, is_exact(how), choose_one)) {
+            t.wished = none;
             t.last_theft = pilfer::detail::cheap_ticks();
             return stolen;
         }
@@ -262,6 +286,7 @@ void arena::forget_threads() noexcept {
     observers.forget_threads();
     for (unsigned i = 0; i < m_slot_count; ++i) {
         m_slots[i].taken.store(false, std::memory_order_relaxed);
+        m_slots[i].is_looking.store(true, std::memory_order_relaxed);
         m_slots[i].tasks.forget_threads();
     }
 }

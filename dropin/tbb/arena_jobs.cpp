@@ -35,8 +35,9 @@ void arena::drop_job() noexcept {
 }
 
 void arena::run_job(bool in_own_pool) noexcept {
-    const unsigned i = take_slot(true);
-    if (i != none) {
+    unsigned i = take_slot(true);
+    const bool had_slot = i != none;
+    if (had_slot) {
         thread_data& t = thread_data::take();
         const frames here(t);
         t.is_worker = true;
@@ -44,16 +45,21 @@ void arena::run_job(bool in_own_pool) noexcept {
         t.job = this;
         t.records = recording::of(*pilfer::detail::this_worker());
         t.limit_stack_of_task();
-        t.enter(*this, i);
-        t.own().tasks.begin_own();
-        t.run(nullptr, nullptr);
-        t.leave();
+        while (i != none) {
+            t.enter(*this, i, true);
+            t.own().tasks.begin_own();
+            t.run(nullptr, nullptr);
+            t.leave();
+            // Without the slot it ends, and looks for tasks once more.
+            const unsigned wished = std::exchange(t.wished, none);
+            i = wished != none && take(wished) ? wished : none;
+        }
         t.job = nullptr;
         t.records = nullptr;
         t.is_worker = t.is_own = false;
         t.give();
     }
-    end_job(i != none);
+    end_job(had_slot);
 }
 
 void arena::end_job(bool had_slot) noexcept {

@@ -140,9 +140,19 @@ private:
     std::atomic<std::uint64_t> m_newest{0};
 };
 
+/// How a thread looks for tasks.
+enum class look {
+    brief,  ///< may miss a task that a thief looks at, and leaves tasks to slots that their affinity names
+    of_job, ///< brief, and wishes for the free slot that the affinity of a task names
+    last_of_job, ///< all tasks, but for those that it wishes for a slot for
+    exact,       ///< before it sleeps: all tasks
+};
+[[nodiscard]] inline bool is_exact(look how) noexcept { return how >= look::last_of_job; }
+
 /// One place of an arena, which one thread at a time takes.
 struct alignas(128) slot {
     std::atomic<bool> taken{false};
+    std::atomic<bool> is_looking{true}; // for tasks, if it is taken: a hint to thieves
     slot_deque tasks;
 };
 
@@ -178,7 +188,7 @@ public:
     void end_absence(bool is_job, bool replaced) noexcept;
 
     /// By a thread in slot `own`: a task of another slot, a queued one, or null.
-    d1::task* steal(thread_data& t, std::intptr_t isolation, bool exact);
+    d1::task* steal(thread_data& t, std::intptr_t isolation, look how);
     [[nodiscard]] bool has_critical() const noexcept { return !m_critical.empty(); }
     d1::task* pop_critical(std::intptr_t isolation) noexcept {
         return has_critical() ? m_critical.pop(isolation) : nullptr;
@@ -260,6 +270,9 @@ private:
     ~arena();
     /// False if the slot is taken.
     bool take(unsigned i) noexcept;
+    /// Whether the thief `t` leaves a task to the slot that its affinity names. A job wishes for that slot if
+    /// it is free.
+    slot_deque::choice choose(const d1::task& x, thread_data& t, look how) noexcept;
     /// The first slot that workers take.
     [[nodiscard]] unsigned first_of_workers() const noexcept {
         return m_absent.load(std::memory_order_relaxed) != 0 ? 0 : m_reserved;
@@ -365,11 +378,12 @@ public:
     std::uint32_t isolations = 0;
     small_pool* pool = nullptr;
     context_list* contexts = nullptr;
-    thread_part* part = nullptr;  // of the thread that began what runs here
-    arena* job = nullptr;         // whose job runs on this stack
-    arena* own_arena = nullptr;   // that make_here() has made, also while the stack is in another one
-    std::uint64_t last_theft = 0; // by arena::steal(), in cheap_ticks()
-    bool* input_ends = nullptr;   // of the innermost input of a pipeline on this stack
+    thread_part* part = nullptr;   // of the thread that began what runs here
+    arena* job = nullptr;          // whose job runs on this stack
+    arena* own_arena = nullptr;    // that make_here() has made, also while the stack is in another one
+    std::uint64_t last_theft = 0;  // by arena::steal(), in cheap_ticks()
+    unsigned wished = arena::none; // the slot in which this job goes on
+    bool* input_ends = nullptr;    // of the innermost input of a pipeline on this stack
     suspend_point_type point{*this};
     pilfer::detail::backend* records = nullptr; // of the pool that this stack is in, if that records
     const void* awaited_by = nullptr;           // the running task; for `records`
@@ -385,7 +399,8 @@ public:
     /// Runs one task of any kind. False if there is none.
     bool run_one();
 
-    void enter(arena& a, unsigned i);
+    /// `begins_looking`: its first step there is to look for tasks.
+    void enter(arena& a, unsigned i, bool begins_looking = false);
     void leave();
     /// Ends the use of the thread's own arena. The next call makes another one.
     void leave_own_arena() noexcept;
@@ -436,9 +451,9 @@ private:
     [[nodiscard]] bool is_deep(const void* frame) const noexcept {
         return static_cast<const char*>(frame) < stack_limit;
     }
-    /// Exact: for a thread that sleeps if there is none, it waits for thieves that only look.
-    d1::task* find(std::intptr_t isolation, bool outermost, bool exact);
-    d1::task* find_elsewhere(std::intptr_t isolation, bool outermost, bool exact);
+    d1::task* find(std::intptr_t isolation, bool outermost, look how);
+    d1::task* find_elsewhere(std::intptr_t isolation, bool outermost, look how);
+    [[nodiscard]] bool job_has_to_leave() const noexcept;
     d1::task* find_or_wait(std::intptr_t isolation, d1::wait_context* until, bool outermost);
     d1::task* sleep(std::intptr_t isolation, d1::wait_context& until, bool outermost);
     void execute(d1::task* t, std::uint64_t& floating_point);

@@ -86,37 +86,53 @@ public:
         return m_tail.load(std::memory_order_relaxed) > m_first_own;
     }
 
-    /// By any thread: the oldest task, or null. With an isolation other than 0 the oldest one that has it.
-    /// `exact`: as for pop().
-    d1::task* steal(std::intptr_t isolation, bool exact) {
+    /// What a thief says of a task.
+    enum class choice { leave, take_if_no_other, take };
+
+    /// By any thread: the oldest task that `choose` takes, else the oldest one that it takes for lack of
+    /// others, or null. With an isolation other than 0 only tasks that have it. `exact`: as for pop().
+    template <class Choose>
+    d1::task* steal(std::intptr_t isolation, bool exact, Choose choose) {
         if (!exact && m_head.load(std::memory_order_relaxed) >= m_tail.load(std::memory_order_relaxed)) {
             return nullptr;
         }
         const guard held(m_lock);
+        const ring* const r = m_ring.load(std::memory_order_relaxed);
         std::int64_t head = m_head.load(std::memory_order_relaxed);
+        std::int64_t chosen = -1;
         std::int64_t claimed = head;
-        for (;;) {
-            // Dekker with pop().
+        for (;; ++claimed) {
+            // Dekker with pop(). The tasks before this one stay claimed.
             m_head.store(claimed + 1, std::memory_order_seq_cst);
             if (claimed + 1 > m_tail.load(std::memory_order_seq_cst)) {
-                m_head.store(head, std::memory_order_seq_cst);
-                return nullptr;
+                break;
             }
-            entry& e = m_ring.load(std::memory_order_relaxed)->at(claimed);
-            d1::task* t = e.task.load(std::memory_order_relaxed);
-            if (t != nullptr &&
-                (isolation == 0 || e.isolation.load(std::memory_order_relaxed) == isolation)) {
-                if (claimed != head) {
-                    e.task.store(nullptr, std::memory_order_relaxed);
-                    m_head.store(head, std::memory_order_seq_cst);
-                }
-                return t;
+            const entry& e = r->at(claimed);
+            const d1::task* const t = e.task.load(std::memory_order_relaxed);
+            if (t == nullptr) {
+                head += claimed == head ? 1 : 0; // a hole at the end
+                continue;
             }
-            if (t == nullptr && claimed == head) {
-                ++head; // a hole at the end
+            const bool is_allowed =
+                isolation == 0 || e.isolation.load(std::memory_order_relaxed) == isolation;
+            const choice c = is_allowed ? choose(*t) : choice::leave;
+            if (c == choice::take || (c == choice::take_if_no_other && chosen < 0)) {
+                chosen = claimed;
             }
-            ++claimed;
+            if (c == choice::take) {
+                break;
+            }
         }
+        d1::task* const t = chosen < 0 ? nullptr : r->at(chosen).task.load(std::memory_order_relaxed);
+        if (chosen == head) {
+            ++head;
+        } else if (t != nullptr) {
+            r->at(chosen).task.store(nullptr, std::memory_order_relaxed);
+        }
+        if (head != claimed + 1) {
+            m_head.store(head, std::memory_order_seq_cst);
+        }
+        return t;
     }
 
     /// True if tasks are there, by any thread. Exact, unless the owner works on the deque meanwhile.

@@ -168,7 +168,7 @@ void call::end() noexcept {
     }
 }
 
-void thread_data::enter(arena& a, unsigned i) {
+void thread_data::enter(arena& a, unsigned i, bool begins_looking) {
     a.add_reference();
     place = &a;
     slot_index = i;
@@ -176,6 +176,9 @@ void thread_data::enter(arena& a, unsigned i) {
     context = nullptr;
     isolation = 0;
     last_observer = 0;
+    if (!begins_looking) {
+        own().is_looking.store(false, std::memory_order_relaxed);
+    }
     if (a.observers.newest() != 0) {
         a.observers.enter(*this);
     }
@@ -302,14 +305,14 @@ void thread_data::call_task(d1::task* t, std::uint64_t& floating_point) {
     }
 }
 
-d1::task* thread_data::find(std::intptr_t wanted, bool outermost, bool exact) {
+d1::task* thread_data::find(std::intptr_t wanted, bool outermost, look how) {
     d1::task* t = place->pop_critical(wanted);
     if (t == nullptr) {
         // In an infinite recursion of waits that take tasks of others each thread would overflow its stack.
         // Its own tasks it takes.
         const bool deep = is_deep(__builtin_frame_address(0));
         if (!deep || own().tasks.has_own()) [[likely]] {
-            t = own().tasks.pop(wanted, exact);
+            t = own().tasks.pop(wanted, is_exact(how));
         }
         if (t != nullptr) {
             return t;
@@ -317,7 +320,7 @@ d1::task* thread_data::find(std::intptr_t wanted, bool outermost, bool exact) {
         if (deep) [[unlikely]] {
             return nullptr;
         }
-        t = find_elsewhere(wanted, outermost, exact);
+        t = find_elsewhere(wanted, outermost, how);
     }
     if (t != nullptr && place->observers.newest() != last_observer) {
         place->observers.enter(*this);
@@ -325,7 +328,7 @@ d1::task* thread_data::find(std::intptr_t wanted, bool outermost, bool exact) {
     return t;
 }
 
-d1::task* thread_data::find_elsewhere(std::intptr_t wanted, bool outermost, bool exact) {
+d1::task* thread_data::find_elsewhere(std::intptr_t wanted, bool outermost, look how) {
     if (outermost && wanted == 0) {
         if (d1::task* t = place->pop_queued()) {
             return t;
@@ -334,7 +337,7 @@ d1::task* thread_data::find_elsewhere(std::intptr_t wanted, bool outermost, bool
             return t;
         }
     }
-    return place->steal(*this, wanted, exact);
+    return place->steal(*this, wanted, how);
 }
 
 d1::task* thread_data::sleep(std::intptr_t wanted, d1::wait_context& until, bool outermost) {
@@ -352,7 +355,7 @@ d1::task* thread_data::sleep(std::intptr_t wanted, d1::wait_context& until, bool
     pilfer::detail::heavy_fence();
     d1::task* t = nullptr;
     if (external_waiter::is_running(until)) {
-        t = find(wanted, outermost, true);
+        t = find(wanted, outermost, look::exact);
         if (t == nullptr && !s.keeps_slot) {
             step_out_until(s.rest);
         } else if (t == nullptr && !suspended::any()) {
@@ -369,31 +372,37 @@ d1::task* thread_data::sleep(std::intptr_t wanted, d1::wait_context& until, bool
     return t;
 }
 
+bool thread_data::job_has_to_leave() const noexcept {
+    // A stack that waits for a slot may be on this very worker, so a job that finds nothing leaves at once.
+    return place->too_many_jobs() || (is_own && (workers::are_wanted() || workers::have_moved())) ||
+           place->m_slot_seekers.load(std::memory_order_relaxed) != 0 ||
+           part->resumed_here.load(std::memory_order_relaxed) != 0;
+}
+
 d1::task* thread_data::find_or_wait(std::intptr_t wanted, d1::wait_context* until, bool outermost) {
+    const look how = until == nullptr ? look::of_job : look::brief;
     for (unsigned round = 0;; ++round) {
-        // A stack that waits for a slot may be on this very worker, so a job that finds nothing leaves at
-        // once.
-        if (until != nullptr
-                ? !external_waiter::is_running(*until)
-                : place->too_many_jobs() || (is_own && (workers::are_wanted() || workers::have_moved())) ||
-                      place->m_slot_seekers.load(std::memory_order_relaxed) != 0) {
+        if (until != nullptr ? !external_waiter::is_running(*until) : job_has_to_leave()) {
+            wished = arena::none;
+            return nullptr;
+        }
+        if (wished != arena::none) {
             return nullptr;
         }
         serve_pool();
         if (part->resumed_here.load(std::memory_order_relaxed) != 0) [[unlikely]] {
-            if (until == nullptr) {
-                return nullptr;
-            }
             let_resumed_go_first();
             continue;
         }
         d1::task* t = nullptr;
         if (round < looks) {
+            own().is_looking.store(true, std::memory_order_relaxed);
             pause(round);
-            t = find(wanted, outermost, false);
+            t = find(wanted, outermost, how);
         } else if (until == nullptr) {
-            return nullptr;
+            return find(wanted, outermost, look::last_of_job);
         } else {
+            own().is_looking.store(false, std::memory_order_relaxed);
             t = sleep(wanted, *until, outermost);
             round = 0;
         }
@@ -442,12 +451,15 @@ void thread_data::run(d1::task* first, d1::wait_context* until) {
             break;
         }
         serve_pool();
-        t = find(wanted, outermost, false);
+        t = find(wanted, outermost, until == nullptr ? look::of_job : look::brief);
         if (t == nullptr) {
             t = find_or_wait(wanted, until, outermost);
+            own().is_looking.store(false, std::memory_order_relaxed);
             if (t == nullptr) {
                 break;
             }
+        } else if (until == nullptr) {
+            own().is_looking.store(false, std::memory_order_relaxed); // as it was at the start of the job
         }
     }
     is_outermost = outermost;
@@ -459,7 +471,7 @@ void thread_data::run(d1::task* first, d1::wait_context* until) {
 }
 
 bool thread_data::run_one() {
-    d1::task* t = find(0, true, false);
+    d1::task* t = find(0, true, look::exact);
     if (t == nullptr) {
         return false;
     }

@@ -59,6 +59,124 @@ TEST(tbb_loops, own_parts_run_deep_in_the_stack) {
     EXPECT_EQ(calls % 4, 0);
 }
 
+/// A task that says in which slot it runs, and may wait until others have begun.
+class placed_task : public tbb::detail::d1::task {
+public:
+    placed_task(std::atomic<std::size_t>& begun, std::size_t wait_for, tbb::detail::d1::wait_context& all)
+        : m_begun(&begun), m_wait_for(wait_for), m_all(&all) {}
+    task* execute(tbb::detail::d1::execution_data&) override {
+        m_slot = tbb::this_task_arena::current_thread_index();
+        ++*m_begun;
+        EXPECT_TRUE(comes([&] { return *m_begun >= m_wait_for; }));
+        m_all->release();
+        return nullptr;
+    }
+    task* cancel(tbb::detail::d1::execution_data& ed) override { return execute(ed); }
+    [[nodiscard]] int slot() const { return m_slot; }
+
+private:
+    std::atomic<std::size_t>* m_begun;
+    std::size_t m_wait_for;
+    tbb::detail::d1::wait_context* m_all;
+    int m_slot = -1;
+};
+
+/// The slots of tasks that name `slots`, the next one spawned when one has begun. With `together` each of
+/// them waits until all have begun.
+std::vector<int> slots_of_tasks(tbb::task_arena& arena, const std::vector<int>& slots, bool together) {
+    std::vector<int> result;
+    arena.execute([&] {
+        std::atomic<std::size_t> begun{0};
+        tbb::detail::d1::wait_context all(static_cast<std::uint32_t>(slots.size()));
+        tbb::task_group_context context;
+        std::vector<placed_task> tasks(slots.size(), placed_task(begun, together ? slots.size() : 0, all));
+        for (std::size_t i = 0; i < tasks.size(); ++i) {
+            tbb::detail::d1::spawn(tasks[i], context, static_cast<tbb::detail::d1::slot_id>(slots[i]));
+            EXPECT_TRUE(comes([&] { return begun > i; }));
+        }
+        tbb::detail::d1::wait(all, context);
+        for (const placed_task& t : tasks) {
+            result.push_back(t.slot());
+        }
+    });
+    return result;
+}
+
+/// The one worker goes to the slot that a task names.
+TEST(tbb_affinity, a_task_runs_in_its_slot_if_that_is_free) {
+    const tbb::global_control one_worker(tbb::global_control::max_allowed_parallelism, 2);
+    tbb::task_arena arena(4);
+    const std::vector<int> slots{2, 1, 3, 3, 1};
+    for (int round = 0; round < 20; ++round) {
+        ASSERT_EQ(slots_of_tasks(arena, slots, false), slots);
+    }
+}
+
+/// Threads that look for tasks leave them to each other, for most of the time. By chance half of the rounds
+/// would be right.
+TEST(tbb_affinity, threads_leave_tasks_to_each_other) {
+    const tbb::global_control two_workers(tbb::global_control::max_allowed_parallelism, 3);
+    tbb::task_arena arena(3);
+    constexpr int enough = 40;
+    int balance = 0;
+    for (int round = 0; round < 2'000 && balance < enough; ++round) {
+        const std::vector<int> slots = round / 2 % 2 == 0 ? std::vector<int>{1, 2} : std::vector<int>{2, 1};
+        balance += slots_of_tasks(arena, slots, true) == slots ? 1 : -2;
+    }
+    EXPECT_EQ(balance, enough);
+}
+
+/// A number that is no slot is no hint, and neither is the slot of the spawner, which is busy.
+TEST(tbb_affinity, a_task_runs_whatever_slot_it_names) {
+    const tbb::global_control one_worker(tbb::global_control::max_allowed_parallelism, 2);
+    tbb::task_arena arena(4);
+    for (int round = 0; round < 20; ++round) {
+        const std::vector<int> slots = slots_of_tasks(arena, {0, 4, 5, 65'000, 65'534, 65'535}, false);
+        EXPECT_TRUE(std::all_of(slots.begin(), slots.end(), [](int slot) { return slot > 0; }));
+    }
+}
+
+/// A tree of tasks that name slots in any order. Its parents end before their children.
+class hinted_task : public tbb::detail::d1::task {
+public:
+    hinted_task(int depth, unsigned seed, std::atomic<int>& runs, tbb::detail::d1::wait_context& all)
+        : m_depth(depth), m_seed(seed), m_runs(&runs), m_all(&all) {}
+    task* execute(tbb::detail::d1::execution_data& ed) override {
+        for (unsigned child = 1; m_depth > 0 && child <= 3; ++child) {
+            const unsigned seed = m_seed * 1664525U + child * 1013904223U;
+            m_all->reserve();
+            tbb::detail::d1::spawn(*new hinted_task(m_depth - 1, seed, *m_runs, *m_all), *ed.context,
+                                   static_cast<tbb::detail::d1::slot_id>(seed >> 29)); // some are no slots
+        }
+        ++*m_runs;
+        m_all->release();
+        delete this;
+        return nullptr;
+    }
+    task* cancel(tbb::detail::d1::execution_data& ed) override { return execute(ed); }
+
+private:
+    int m_depth;
+    unsigned m_seed;
+    std::atomic<int>* m_runs;
+    tbb::detail::d1::wait_context* m_all;
+};
+
+TEST(tbb_affinity, each_task_runs_once) {
+    const tbb::global_control workers(tbb::global_control::max_allowed_parallelism, 4);
+    tbb::task_arena arena(5);
+    for (unsigned round = 0; round < 100; ++round) {
+        std::atomic<int> runs{0};
+        arena.execute([&] {
+            tbb::detail::d1::wait_context all(1);
+            tbb::task_group_context context;
+            tbb::detail::d1::spawn(*new hinted_task(6, round, runs, all), context, 3);
+            tbb::detail::d1::wait(all, context);
+        });
+        EXPECT_EQ(runs, (3 * 3 * 3 * 3 * 3 * 3 * 3 - 1) / 2); // 1 + 3 + ... + 3^6
+    }
+}
+
 TEST(tbb_loops, a_step_that_is_not_positive_throws) {
     EXPECT_THROW(tbb::parallel_for(0, 10, 0, [](int) {}), std::invalid_argument);
 }
