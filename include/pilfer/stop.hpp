@@ -40,12 +40,12 @@ private:
 /// cancelled.
 ///
 /// Callbacks run in the call that cancels, or in the unlock or the end of a scope that has spared the task
-/// until then. They must not wait for anything that suspends a task, not even a `mutex`. While a callback runs
-/// on one thread, the destructor of its std::stop_callback blocks the thread that calls it. The object is
-/// made and destroyed by the same task; a coroutine does not keep one across a co_await that leads to another
-/// pool. If it is made before a lock is taken, it is requested while the lock is held, although the task
-/// itself is not cancelled then. An object that is made under a lock, or on a thread that is no worker, is
-/// never requested. Throws std::bad_alloc. Cost: two allocations and two short locks.
+/// until then. They must not wait for anything that suspends a task, not even a `mutex`. While a callback
+/// runs on one thread, the destructor of its std::stop_callback blocks the thread that calls it. The object
+/// is made and destroyed by the same task; a coroutine does not keep one across a co_await that leads to
+/// another pool. If it is made before a lock is taken, it is requested while the lock is held, although the
+/// task itself is not cancelled then. An object that is made under a lock, or on a thread that is no worker,
+/// is never requested. Throws std::bad_alloc. Cost: two allocations and two short locks.
 class PILFER_API stop_on_cancel {
 public:
     /// Makes a source of stop requests and links it to the calling task.
