@@ -33,12 +33,14 @@ bool latch_resumption::arrive_as_last(latch& l, std::ptrdiff_t update) noexcept 
 }
 
 bool latch_resumption::wait_for(const latch& l) {
+    PILFER_TEST_ORDER("waits for a latch", &l);
     begin_for(l);
     l.m_waiting.lock();
     return wait_unless_open(l, nullptr);
 }
 
 bool latch_resumption::arrive_and_wait(latch& l, std::ptrdiff_t update) {
+    PILFER_TEST_ORDER("arrives at a latch and waits", &l);
     begin_for(l);
     race::release(&l);
     l.m_waiting.lock();
@@ -79,6 +81,7 @@ bool barrier_resumption::arrive_as_last(barrier_core& b) noexcept {
 }
 
 bool barrier_resumption::arrive_and_wait(barrier_core& b) {
+    PILFER_TEST_ORDER("waits at a barrier", &b);
     begin();
     park(at_barrier.kind(false), &b);
     race::release(&b);

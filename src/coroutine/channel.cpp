@@ -1,4 +1,5 @@
 // Coroutines that wait for a channel. Argument: README.md.
+#include <pilfer/detail/base/test_point.hpp>
 #include <pilfer/detail/coroutine/channel_resumption.hpp>
 
 #include "coroutine/parked_kinds.hpp"
@@ -34,18 +35,24 @@ bool channel_resumption::wait(channel_core& c, const protocol::outcome& o) noexc
 }
 
 bool channel_resumption::try_send(channel_core& c, protocol::cell& what) noexcept {
+    PILFER_TEST_POINT("sends into a channel", &c);
     return settle(c.state().offer(what, nullptr));
 }
 
-bool channel_resumption::try_receive(channel_core& c) noexcept { return settle(c.state().take(nullptr)); }
+bool channel_resumption::try_receive(channel_core& c) noexcept {
+    PILFER_TEST_POINT("receives from a channel", &c);
+    return settle(c.state().take(nullptr));
+}
 
 bool channel_resumption::wait_to_send(channel_core& c, protocol::cell& what) {
+    PILFER_TEST_ORDER("waits for room in a channel", &c);
     begin();
     park(for_room.kind(has_limit()), &c);
     return wait(c, c.state().offer(what, &m_entry));
 }
 
 bool channel_resumption::wait_to_receive(channel_core& c) {
+    PILFER_TEST_ORDER("waits for a value of a channel", &c);
     begin();
     park(for_value.kind(has_limit()), &c);
     return wait(c, c.state().take(&m_entry));

@@ -78,7 +78,6 @@ suspension* drive_as_task(coroutine_frame& first) noexcept {
 // ---- suspended coroutines ---------------------------------------------------------------------
 
 void resumption::begin() {
-    PILFER_TEST_CANNOT_REPEAT("a coroutine");
     worker* w = this_worker();
     m_of_worker = w != nullptr;
     if (m_of_worker) {
@@ -282,6 +281,7 @@ suspension* listed_resumption::run_listed(spark* self, worker* /*w*/) noexcept {
 
 void listed_resumption::begins_limit(run_function resumed) noexcept {
     if (m_limit != nullptr) {
+        PILFER_TEST_CANNOT_REPEAT("a coroutine that waits with a time limit");
         run = resumed;
         m_limit->m_wait = this;
         m_limit->fire = &listed_resumption::time_has_come;
@@ -308,6 +308,7 @@ bool listed_resumption::is_over_before() const noexcept {
 }
 
 void listed_resumption::gives_way() noexcept {
+    PILFER_TEST_CANNOT_REPEAT("a coroutine that waits with a time limit");
     m_limit->m_is_over = true;
     m_limit = nullptr;
     queue();
@@ -379,6 +380,7 @@ void listed_resumption::take_out(stoppable_resumption& self) noexcept {
 }
 
 bool future_resumption::wait_for(future_core& f) {
+    PILFER_TEST_ORDER("waits for a future", &f);
     if (has_limit() && f.try_timed_list() == nullptr) {
         throw std::bad_alloc();
     }
@@ -480,6 +482,7 @@ bool moving_resumption::move_to(pool_core& p) {
         p.gate.queue_begun(this, true);
         return true;
     }
+    PILFER_TEST_CANNOT_REPEAT("a coroutine that moves to another pool");
     run = &moving_resumption::run_arrived;
     take_scopes_along(p);
     if (p.gate.try_accept(this)) {
@@ -538,7 +541,6 @@ void waited_root::run_in(pool_core& p, coroutine_frame& first) {
 }
 
 void waited_root::run_to_end(pool_core& p, coroutine_frame& first) {
-    PILFER_TEST_CANNOT_REPEAT("a coroutine");
     m_first = &first;
     first.then = this;
     worker* w = this_worker();

@@ -3,6 +3,8 @@
 
 #include <new>
 
+#include <pilfer/detail/base/test_point.hpp>
+
 #include "coroutine/parked_kinds.hpp"
 
 namespace pilfer {
@@ -22,6 +24,7 @@ constexpr waits_in_list for_condition("a condition variable");
 } // namespace
 
 bool mutex_resumption::wait_for(mutex& m) {
+    PILFER_TEST_ORDER("waits for a mutex", &m);
     begin();
     m_mutex = &m;
     if (m.m_core.enter(m_entry) == protocol::step::owned) {
@@ -61,11 +64,17 @@ mutex_resumption::protocol::step mutex_resumption::look() noexcept {
     return m_mutex->m_core.look(m_entry, [this] { return must_end(); });
 }
 
+/// True: it is suspended again.
+bool mutex_resumption::waits_again() noexcept {
+    PILFER_TEST_ORDER("looks again at a mutex", m_mutex);
+    return look() == protocol::step::wait && suspend();
+}
+
 /// The outstanding task that begin() has counted lasts until the coroutine runs.
 suspension* mutex_resumption::run_called(spark* self, worker* /*w*/) noexcept {
     auto* r = static_cast<mutex_resumption*>(static_cast<submission*>(self));
     r->m_of_worker = true; // from now on, also if it began outside
-    if (r->look() == protocol::step::wait && r->suspend()) {
+    if (r->waits_again()) {
         return nullptr;
     }
     r->leaves_table();
@@ -93,6 +102,7 @@ void mutex_resumption::leaves_table() noexcept {
 }
 
 bool mutex_resumption::lock_again(mutex& m) noexcept {
+    PILFER_TEST_ORDER("waits for a mutex", &m);
     run = &mutex_resumption::run_called;
     m_mutex = &m;
     if (m.m_core.enter(m_entry) == protocol::step::owned) {
@@ -110,6 +120,7 @@ bool mutex_resumption::lock_again(mutex& m) noexcept {
 // ---- shared mutexes and semaphores ------------------------------------------------------------
 
 bool shared_mutex_resumption::wait_for(shared_mutex& m, bool shared) {
+    PILFER_TEST_ORDER("waits for a shared mutex", &m);
     if (is_over_before()) { // not in the list meanwhile: newcomers would queue after it
         leave_if_stopped();
         begin();
@@ -146,6 +157,7 @@ void shared_mutex_resumption::leave_if_taken_out(shared_mutex& m) const {
 }
 
 bool semaphore_resumption::wait_for(semaphore_core& s) {
+    PILFER_TEST_ORDER("waits for a semaphore", &s);
     begin();
     park(for_permit.kind(has_limit()), &s);
     s.m_waiting.lock();
@@ -166,6 +178,7 @@ bool semaphore_resumption::wait_for(semaphore_core& s) {
 // ---- conditions -------------------------------------------------------------------------------
 
 bool condition_resumption::wait_for(condition_variable& c, mutex& m, coroutine_root* of) {
+    PILFER_TEST_ORDER("waits for a condition variable", &c);
     check_held(); // begin() throws only for a coroutine of another library from here on
     if (of == nullptr) {
         begin();

@@ -183,11 +183,12 @@ bool interleaving::begins_elsewhere(task_word task, const context* by) const noe
 }
 
 spark* interleaving::take_own_child(scope_node* scope) noexcept {
+    const test_identity& self = m_here->current.load(rlx)->ctx->test;
     for (std::size_t i = m_ready.size(); follows() && !has_followed_all() && i-- != 0;) {
         const task_word task = m_ready[i].task;
         auto* const child = reinterpret_cast<spark*>(task & ~kind_mask);
         if ((task & kind_mask) == kind_forked && child->parent() == scope &&
-            !m_order->begun.contains(name_of(task))) {
+            self.has_forked(child->test_origin()) && !m_order->begun.contains(name_of(task))) {
             (void)m_ready.take(i);
             return child;
         }

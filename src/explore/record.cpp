@@ -14,6 +14,7 @@
 
 #include <pilfer/detail/timer/timed_task.hpp>
 #include <pilfer/pool.hpp>
+#include <pilfer/scope.hpp>
 
 #include "backend/make.hpp"
 #include "backend/work_stealing.hpp"
@@ -58,6 +59,7 @@ public:
     [[nodiscard]] bool can_resize() const noexcept override { return false; }
     void queue(submission& s, priority level, origin from) noexcept override;
     void task_begins(scheduler& w, task_word task) noexcept override;
+    [[nodiscard]] void* task_leaves(const suspension* wait) noexcept override;
 
 private:
     std::atomic<bool> m_has_body{false};
@@ -120,7 +122,16 @@ void recorded_stealing::task_begins(scheduler& w, task_word task) noexcept {
         if (!timed_task::is_run(s)) {
             recorder_here().begins(self.name());
         }
+    } else {
+        // The owner goes on, perhaps on another thread.
+        const auto& of = *reinterpret_cast<const scope_core*>(task & ~kind_mask);
+        scope_access::owner(of)->ctx->test.leaves();
     }
+}
+
+void* recorded_stealing::task_leaves(const suspension* wait) noexcept {
+    this_activation()->ctx->test.leaves();
+    return work_stealing::task_leaves(wait);
 }
 
 // ---- the run ----------------------------------------------------------------------------------

@@ -101,29 +101,9 @@ recorder* recorder_of_task() noexcept {
     return r != nullptr && identity_in(*r) != nullptr ? r : nullptr;
 }
 
-test_identity::own_child runs_child_itself(spark& child, const scope_node* scope) noexcept {
-    recorder* const r = recorder_of_task();
-    if (r == nullptr) {
-        return {};
-    }
-    test_identity& self = *identity_in(*r);
-    if (!self.has_forked(child.test_origin())) {
-        r->cannot_repeat("a child that another task has forked into the same scope");
-        return {};
-    }
-    const test_identity::own_child own = self.own_child_of(scope, child.test_origin());
-    if (self.has_passed_over(own)) {
-        r->cannot_repeat("a child that its owner runs after an older one");
-    }
-    self.ran(own);
-    return own;
-}
-
-void has_run_child_itself(const test_identity::own_child& child) noexcept {
-    const recorder* const r = child.scope != nullptr ? recorder_of_task() : nullptr;
-    if (r != nullptr) {
-        identity_in(*r)->ran(child);
-    }
+bool may_run_child_itself(spark& child) noexcept {
+    const test_identity* const self = recorded_task();
+    return self == nullptr || self->has_just_forked(child.test_origin());
 }
 
 namespace {

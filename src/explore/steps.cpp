@@ -36,7 +36,13 @@ constexpr struct {
                     {"an atomic", "atomic"},
                     {"a timer", "timer"},
                     {"a scope", "scope"},
-                    {"its join", "join"}};
+                    {"its join", "join"},
+                    {"a task of a graph", "graph task"},
+                    {"a value of a graph", "graph task"},
+                    {"a limit of a graph", "graph limit"},
+                    {"a graph", "graph"},
+                    {"a stage of a pipeline", "pipeline stage"},
+                    {"a pipeline", "pipeline"}};
 
 /// FNV-1a.
 void add_to_hash(std::uint32_t& hash, std::string_view text) noexcept {

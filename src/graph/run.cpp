@@ -67,13 +67,17 @@ struct graph_core::only_run {
     graph_core& graph;
 
     explicit only_run(graph_core& g) : graph(g) {
+        PILFER_TEST_ORDER("begins a run of a graph", &g);
         if (graph.m_running.exchange(true, acq)) { // graph.E5
             throw usage_error("pilfer: a graph was run while it runs");
         }
     }
     only_run(const only_run&) = delete;
     only_run& operator=(const only_run&) = delete;
-    ~only_run() { graph.m_running.store(false, rel); } // graph.E5
+    ~only_run() {
+        PILFER_TEST_ORDER("ends a run of a graph", &graph);
+        graph.m_running.store(false, rel); // graph.E5
+    }
 };
 
 #if defined(PILFER_RACE)
@@ -139,7 +143,6 @@ struct graph_core::ordered_run {
 #endif
 
 void graph_core::run() {
-    PILFER_TEST_CANNOT_REPEAT("a graph");
     const only_run alone(*this);
     prepare();
     if (m_size == 0) {
@@ -255,6 +258,7 @@ void graph_core::fork(vertex* v, nesting here) {
         m_scope->fork(step(this, v, here));
         return;
     }
+    PILFER_TEST_ORDER("keeps a task of a graph", v);
     m_kept_lock.lock(); // graph.E6
     PILFER_TRY { m_kept.push_back(v); }
     PILFER_CATCH_ALL {
@@ -266,6 +270,7 @@ void graph_core::fork(vertex* v, nesting here) {
 }
 
 vertex* graph_core::take_kept() noexcept {
+    PILFER_TEST_ORDER("looks for tasks that a graph has kept", this);
     if (!m_keeps.load(rlx)) {
         return nullptr;
     }
@@ -364,6 +369,7 @@ bool graph_core::arrives(vertex* v) noexcept {
     if (v->m_strong == 1) {
         return true; // the order comes from the call, or from the fork
     }
+    PILFER_TEST_ORDER("arrives at a task of a graph", v);
     PILFER_CHAOS_POINT(complete);
     // The last one need not count itself: no other one will look any more. (graph.E1)
     if (v->m_missing.load(acq) != 1 && v->m_missing.fetch_sub(1, acq_rel) != 1) {
@@ -375,7 +381,7 @@ bool graph_core::arrives(vertex* v) noexcept {
 
 /// As release(), in a graph in which tasks may start more than once.
 vertex* graph_core::release_guarded(vertex* v, std::int64_t choice, vertex* next, nesting here) {
-    v->m_active.store(false, rel); // graph.E2
+    end(v);
     const auto start = [&](vertex* to) {
         begin(to);
         if (next == nullptr) {
@@ -400,6 +406,7 @@ vertex* graph_core::release_guarded(vertex* v, std::int64_t choice, vertex* next
 
 /// As arrives(). Counts and sets the word for the next time in one step, so that no edge gets lost.
 bool graph_core::arrives_guarded(vertex* v) noexcept {
+    PILFER_TEST_ORDER("arrives at a task of a graph", v);
     std::uint32_t missing = v->m_missing.load(rlx);
     PILFER_CHAOS_POINT(complete);
     while (!v->m_missing.compare_exchange_weak(missing, missing == 1 ? v->m_strong : missing - 1, acq_rel,
@@ -410,12 +417,20 @@ bool graph_core::arrives_guarded(vertex* v) noexcept {
 
 /// Marks a task as started. Throws usage_error if it runs.
 void graph_core::begin(vertex* v) {
+    PILFER_TEST_ORDER("starts a task of a graph", v);
     if (v->m_active.exchange(true, acq_rel)) { // graph.E2
         throw usage_error(("pilfer: " + name_of(*v) + " was started again before it has ended").c_str());
     }
 }
 
+/// Marks a task as ended.
+void graph_core::end(vertex* v) noexcept {
+    PILFER_TEST_ORDER("ends a task of a graph", v);
+    v->m_active.store(false, rel); // graph.E2
+}
+
 bool limit_core::enter(vertex* v) noexcept {
+    PILFER_TEST_ORDER("comes to a limit of a graph", this);
     m_lock.lock();
     const bool enters = m_running < m_most;
     if (enters) {
@@ -430,6 +445,7 @@ bool limit_core::enter(vertex* v) noexcept {
 }
 
 vertex* limit_core::leave() noexcept {
+    PILFER_TEST_ORDER("leaves a limit of a graph", this);
     m_lock.lock();
     vertex* const next = m_first;
     if (next == nullptr) {

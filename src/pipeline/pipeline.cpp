@@ -84,7 +84,14 @@ class item_length {
 public:
     static constexpr unsigned sample = 32;
 
-    [[nodiscard]] bool is_short() const noexcept { return m_is_short.load(rlx); }
+    [[nodiscard]] bool is_short() const noexcept {
+#if defined(PILFER_TEST)
+        if (loops_are_fixed()) {
+            return false; // the clock is in no recording
+        }
+#endif
+        return m_is_short.load(rlx);
+    }
     /// How often a task has measured.
     [[nodiscard]] std::uint64_t samples() const noexcept { return m_samples.load(rlx); }
     /// `ticks`: of `sample` items, one after another in one task.
@@ -210,7 +217,6 @@ public:
 
     /// Called by the task that owns the pipeline.
     void run() {
-        PILFER_TEST_CANNOT_REPEAT("a pipeline");
         {
 #if defined(PILFER_RACE)
             call_order order(m_plan);
@@ -286,12 +292,12 @@ private:
         }
         const stage_entry& source = m_plan.stages[0];
         if (!call(source, i, 0, nullptr)) {
-            m_tokens.ended(i);
+            ended(i);
             m_is_ending.set();
             return nullptr;
         }
         i->stage = 1;
-        if (m_tokens.filled(i)) {
+        if (filled(i)) {
             fork_scout(here);
         }
         return i;
@@ -304,19 +310,19 @@ private:
             call(here, i);
             return goes_on(i) ? i : go_back(i, nested);
         }
-        if (!here.at->enter(i)) {
+        if (!enter(here, i)) {
             return claim(false);
         }
         for (;;) {
             call(here, i);
-            item* const next = here.at->leave();
+            item* const next = leave(here);
             if (next == nullptr) {
                 return goes_on(i) ? i : go_back(i, nested);
             }
             // The stage is what others wait for, so this task stays in it. Another one carries `i` further.
             if (goes_on(i)) {
                 fork_carrier(i, nested);
-            } else if (m_tokens.give_back(i)) {
+            } else if (give_back(i)) {
                 fork_scout(nested);
             }
             i = next;
@@ -329,12 +335,12 @@ private:
     /// The item of `i` is through. Returns `i` if this task fetches another item with it.
     [[nodiscard]] item* go_back(item* i, nesting nested) {
         if (m_length.is_short() && m_carriers.load(rlx) > 1) {
-            if (m_tokens.give_back(i)) {
+            if (give_back(i)) {
                 fork_scout(nested);
             }
             return nullptr;
         }
-        return m_tokens.reuse(i);
+        return reuse(i);
     }
     /// Calls the function of stage `s`, and for `pilfer race` in its order.
     [[nodiscard]] PILFER_ALWAYS_INLINE bool call(const stage_entry& stage, item* i, std::size_t s, void* in) {
@@ -354,14 +360,44 @@ private:
         i->stage = s + 1 < m_plan.count ? s + 1 : 0;
     }
     [[nodiscard]] static bool goes_on(const item* i) noexcept { return i->stage != 0; }
+    // Each step at a gate or at the tokens is one operation of a recording.
+    [[nodiscard]] static bool enter(station& here, item* i) noexcept {
+        PILFER_TEST_ORDER("comes to a stage of a pipeline", &here);
+        return here.at->enter(i);
+    }
+    [[nodiscard]] static item* leave(station& here) noexcept {
+        PILFER_TEST_ORDER("leaves a stage of a pipeline", &here);
+        return here.at->leave();
+    }
+    [[nodiscard]] bool filled(item* i) noexcept {
+        PILFER_TEST_ORDER("has an item for a pipeline", this);
+        return m_tokens.filled(i);
+    }
+    void ended(item* i) noexcept {
+        PILFER_TEST_ORDER("has no more items for a pipeline", this);
+        m_tokens.ended(i);
+    }
+    [[nodiscard]] item* reuse(item* i) noexcept {
+        PILFER_TEST_ORDER("goes on with an item of a pipeline", this);
+        return m_tokens.reuse(i);
+    }
+    [[nodiscard]] bool give_back(item* i) noexcept {
+        PILFER_TEST_ORDER("gives back an item of a pipeline", this);
+        return m_tokens.give_back(i);
+    }
+    void withdraw() noexcept {
+        PILFER_TEST_ORDER("forks no task of a pipeline", this);
+        m_tokens.withdraw();
+    }
     /// Returns a record and the right to call the source. Null: there is nothing to fetch.
     [[nodiscard]] item* claim(bool is_scout) noexcept {
+        PILFER_TEST_ORDER("comes for an item of a pipeline", this);
         return m_tokens.claim([this](std::size_t n) { return m_store.make(n); }, is_scout);
     }
     /// Forks a task that goes for the next item of the source.
     void fork_scout(nesting here) {
         if (here.is_deep()) {
-            m_tokens.withdraw();
+            withdraw();
             return;
         }
         m_tasks->fork([this, from = here.forked()] { work(nullptr, true, from.begun()); });
@@ -369,6 +405,7 @@ private:
     /// Forks a task that carries `i` further.
     void fork_carrier(item* i, nesting here) {
         if (here.is_deep()) {
+            PILFER_TEST_ORDER("keeps an item of a pipeline", this);
             m_lock.lock(); // pipeline.E6
             i->next = m_kept.load(rlx);
             m_kept.store(i, rlx);
@@ -379,6 +416,7 @@ private:
     }
     /// An item that was to be carried by a fork too deep. The task that kept it looks before it ends.
     [[nodiscard]] item* take_kept() noexcept {
+        PILFER_TEST_ORDER("looks for a kept item of a pipeline", this);
         if (m_kept.load(rlx) == nullptr) {
             return nullptr;
         }
@@ -409,6 +447,7 @@ private:
     /// In a handler: notes its exception. The first one is rethrown, but a `stopped` only if there is no
     /// other.
     PILFER_COLD void fail() noexcept {
+        PILFER_TEST_CANNOT_REPEAT("an exception in a pipeline"); // others look at m_has_failed at any time
         std::exception_ptr error = caught_error();
         const bool is_stopped = says_stopped(error);
 #if defined(PILFER_RACE)

@@ -1,6 +1,10 @@
 // Forks that run as plain calls, and how deep they are nested.
 #pragma once
 
+#if defined(PILFER_TEST)
+#include <cstdint>
+#endif
+
 #include <pilfer/detail/task/runtime.hpp>
 
 namespace pilfer {
@@ -18,18 +22,33 @@ public:
 
     nesting() noexcept = default;
     /// For what the running task is about to fork.
-    [[nodiscard]] nesting forked() const noexcept { return nesting(this_activation()->ctx, m_depth); }
+    [[nodiscard]] nesting forked() const noexcept { return nesting(task_here(), m_depth); }
     /// Called first by what has been forked.
     [[nodiscard]] nesting begun() const noexcept {
-        return nesting(nullptr, this_activation()->ctx == m_forker ? m_depth + 1 : 0);
+        return nesting({}, task_here() == m_forker ? m_depth + 1 : 0);
     }
     [[nodiscard]] bool is_call() const noexcept { return m_depth != 0; }
     [[nodiscard]] bool is_deep() const noexcept { return m_depth >= most; }
 
 private:
-    nesting(const context* forker, unsigned depth) noexcept : m_forker(forker), m_depth(depth) {}
+    struct task_id {
+        const context* stack = nullptr;
+#if defined(PILFER_TEST)
+        std::uint64_t name = 0; // a stack is used again at another time in the repetition of a recording
+#endif
+        friend bool operator==(const task_id&, const task_id&) = default;
+    };
+    [[nodiscard]] static task_id task_here() noexcept {
+        const context* const c = this_activation()->ctx;
+#if defined(PILFER_TEST)
+        return {c, c->test.name()};
+#else
+        return {c};
+#endif
+    }
+    nesting(task_id forker, unsigned depth) noexcept : m_forker(forker), m_depth(depth) {}
 
-    const context* m_forker = nullptr;
+    task_id m_forker;
     unsigned m_depth = 0;
 };
 

@@ -187,9 +187,9 @@ std::uint32_t scope_core::note_failure(std::exception_ptr error) noexcept {
     return was;
 }
 
-/// Returns the forked child of this scope that `entry` refers to, or null. The look may read a record that a
-/// thief has long given back. Records are never unmapped while the pool lives, and only an exact match
-/// counts.
+/// Returns the forked child of this scope that `entry` refers to and the owner may run, or null. The look may
+/// read a record that a thief has long given back. Records are never unmapped while the pool lives, and only
+/// an exact match counts.
 PILFER_ALWAYS_INLINE spark* scope_core::child_at(task_word entry) const noexcept {
     if ((entry & kind_mask) != kind_forked) {
         return nullptr;
@@ -199,19 +199,18 @@ PILFER_ALWAYS_INLINE spark* scope_core::child_at(task_word entry) const noexcept
         __builtin_unreachable(); // nor does a caller ask
     }
     san::acquire(d); // another context of this thread may have put it there, of memory that it got anew
-    return d->parent() == &m_link ? d : nullptr;
+    const bool is_child = d->parent() == &m_link;
+#if defined(PILFER_TEST)
+    return is_child && may_run_child_itself(*d) ? d : nullptr;
+#else
+    return is_child ? d : nullptr;
+#endif
 }
 
 /// Runs a child that was popped from the own deque. Another task of this thread may have pushed it.
 PILFER_ALWAYS_INLINE void scope_core::run_taken(spark* d) {
     san::acquire(d);
-#if defined(PILFER_TEST)
-    const test_identity::own_child child = runs_child_itself(*d, &m_link);
     d->run(d, nullptr);
-    has_run_child_itself(child);
-#else
-    d->run(d, nullptr);
-#endif
     m_children.complete();
 }
 

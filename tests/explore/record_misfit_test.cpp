@@ -8,10 +8,18 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <cstdint>
+#include <coroutine>
+#include <optional>
+#include <stdexcept>
 #include <string>
 #include <thread>
-#include <vector>
+#include <type_traits>
+#include <utility>
+
+#include <pilfer/co_call.hpp>
+#include <pilfer/graph.hpp>
+#include <pilfer/pipeline.hpp>
+#include <pilfer/task.hpp>
 
 namespace {
 
@@ -82,6 +90,21 @@ void cannot_be_repeated(const char* why, void (*body)()) {
     EXPECT_THAT(again.message, AllOf(HasSubstr("cannot be repeated"), HasSubstr(why)));
 }
 
+struct of_another_library {
+    [[nodiscard]] static bool await_ready() noexcept { return false; }
+    [[nodiscard]] static bool await_suspend(std::coroutine_handle<>) noexcept { return false; }
+    static void await_resume() noexcept {}
+};
+
+template <class A>
+pilfer::task<void> comes_back(A what) {
+    if constexpr (std::is_same_v<A, of_another_library>) {
+        co_await what;
+    } else {
+        (void)co_await std::move(what);
+    }
+}
+
 TEST(refusal, names_the_reason) {
     using namespace std::chrono_literals;
     cannot_be_repeated("sync_for", [] {
@@ -125,25 +148,35 @@ TEST(refusal, names_the_reason) {
         pilfer::test::atomic<int> n{0};
         both([&] { n = 1, n.notify_all(); }, [&] { n.wait(0); });
     });
-    cannot_be_repeated("a child that another task has forked", [] {
-        pilfer::scope s;
-        for (int i = 0; i < 20; ++i) {
-            s.fork([&s] {
-                pilfer::yield();
-                s.fork([] { linger(); });
-            });
-        }
-        s.sync();
-    });
     cannot_be_repeated("a wait for another pool", [] {
         pilfer::pool other({.workers = 1});
         other.run([] { std::this_thread::sleep_for(300ms); });
     });
-    cannot_be_repeated("a graph", [] {
+    cannot_be_repeated("a cancellation", [] {
         pilfer::graph g;
-        (void)g.task([] {});
-        g.run();
+        (void)g.task([] { throw std::runtime_error("this"); });
+        EXPECT_THROW(g.run(), std::runtime_error);
     });
+    cannot_be_repeated("an exception in a pipeline", [] {
+        int left = 3;
+        EXPECT_THROW(pilfer::pipeline(2, pilfer::serial_in_order([&] {
+                                          return --left != 0 ? std::optional(left) : std::nullopt;
+                                      }),
+                                      pilfer::parallel_stage([](int) { throw std::runtime_error("this"); })),
+                     std::runtime_error);
+    });
+    cannot_be_repeated("a coroutine that waits for a time",
+                       [] { pilfer::sync_wait(comes_back(pilfer::resume_after(1ms))); });
+    cannot_be_repeated("a coroutine that waits with a time limit", [] {
+        pilfer::event e;
+        pilfer::sync_wait(comes_back(pilfer::wait_for(e, 1ms)));
+    });
+    cannot_be_repeated("a coroutine that calls an object", [] {
+        pilfer::monitor<int> m(0);
+        pilfer::sync_wait(comes_back(pilfer::call(m, [](int& i) { ++i; })));
+    });
+    cannot_be_repeated("a coroutine that awaits something of another library",
+                       [] { pilfer::sync_wait(comes_back(of_another_library())); });
     cannot_be_repeated("input or output by pilfer::io", [] {
         int ends[2];
         ASSERT_EQ(pipe(ends), 0);
@@ -152,54 +185,6 @@ TEST(refusal, names_the_reason) {
         (void)close(ends[0]);
         (void)close(ends[1]);
     });
-}
-
-/// Tasks put into a small buffer and take from it, so owners wait inside of their children.
-[[nodiscard]] std::uint64_t order_of_a_buffer() {
-    struct buffer {
-        std::vector<std::uint64_t> v;
-        std::uint64_t sum = 1;
-    };
-    pilfer::monitor<buffer> m;
-    pilfer::scope s;
-    for (std::uint64_t i = 0; i < 4; ++i) {
-        s.fork([&m, i] {
-            for (std::uint64_t k = 0; k < 8; ++k) {
-                if (k % 3 == i % 3) {
-                    std::this_thread::sleep_for(microseconds(20));
-                }
-                m.call_when([](const buffer& b) { return b.v.size() < 2; },
-                            [&](buffer& b) { b.v.push_back(i * 10 + k); });
-            }
-        });
-        s.fork([&m, i] {
-            for (int k = 0; k < 8; ++k) {
-                m.call_when([](const buffer& b) { return !b.v.empty(); },
-                            [&](buffer& b) {
-                                b.sum = b.sum * 31 + b.v.back() + i * 1'000;
-                                b.v.pop_back();
-                            });
-            }
-        });
-    }
-    s.sync();
-    return m.read([](const buffer& b) { return b.sum; });
-}
-
-TEST(refusal, of_own_children_in_another_order) {
-    for (unsigned i = 0; i < 10'000; ++i) {
-        std::uint64_t first = 0;
-        const recording r = record({.workers = 3}, [&] { first = order_of_a_buffer(); });
-        std::uint64_t second = 0;
-        const result again = repeat(r.schedule, [&] { second = order_of_a_buffer(); });
-        if (has_passed_over_a_child(r)) {
-            EXPECT_THAT(again.message, HasSubstr("cannot be repeated"));
-            return;
-        }
-        ASSERT_TRUE(again) << again.message << '\n' << r.schedule;
-        ASSERT_EQ(second, first) << r.schedule;
-    }
-    FAIL() << "no owner has passed over a child";
 }
 
 TEST(refusal, of_a_timer_that_runs_at_the_end) {

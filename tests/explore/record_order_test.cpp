@@ -454,4 +454,61 @@ TEST(order, of_own_children_that_fork_more) {
     EXPECT_EQ(second, first) << r.schedule;
 }
 
+/// Other tasks fork into a scope while its owner waits, so its owner goes on beside their children.
+TEST(order, of_children_that_other_tasks_fork) {
+    has_same_order([] {
+        ordered_sum s;
+        pilfer::scope all;
+        for (std::uint64_t i = 0; i < 20; ++i) {
+            all.fork([&s, &all, i] {
+                pilfer::yield();
+                all.fork([&s, i] {
+                    linger();
+                    s.add(i);
+                });
+            });
+        }
+        all.sync();
+        return s.sum;
+    });
+}
+
+/// Tasks put into a small buffer and take from it, so owners wait inside of their children.
+[[nodiscard]] std::uint64_t order_of_a_buffer() {
+    struct buffer {
+        std::vector<std::uint64_t> v;
+        std::uint64_t sum = 1;
+    };
+    pilfer::monitor<buffer> m;
+    pilfer::scope s;
+    for (std::uint64_t i = 0; i < 4; ++i) {
+        s.fork([&m, i] {
+            for (std::uint64_t k = 0; k < 8; ++k) {
+                if (k % 3 == i % 3) {
+                    std::this_thread::sleep_for(microseconds(20));
+                }
+                m.call_when([](const buffer& b) { return b.v.size() < 2; },
+                            [&](buffer& b) { b.v.push_back(i * 10 + k); });
+            }
+        });
+        s.fork([&m, i] {
+            for (int k = 0; k < 8; ++k) {
+                m.call_when([](const buffer& b) { return !b.v.empty(); },
+                            [&](buffer& b) {
+                                b.sum = b.sum * 31 + b.v.back() + i * 1'000;
+                                b.v.pop_back();
+                            });
+            }
+        });
+    }
+    s.sync();
+    return m.read([](const buffer& b) { return b.sum; });
+}
+
+TEST(order, of_own_children_that_wait) {
+    for (int round = 0; round < 20; ++round) {
+        has_same_order(&order_of_a_buffer);
+    }
+}
+
 } // namespace

@@ -13,6 +13,7 @@
 #include <fstream>
 #include <iterator>
 #include <ostream>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <system_error>
@@ -242,6 +243,25 @@ TEST(text, that_ends_early_is_followed_to_its_end_first) {
         s.sync();
     };
     EXPECT_TRUE(repeat("recorded 1\nt 0\n", body));
+}
+
+/// The text has no begin of the child that another task has forked, so that child is nobody's until its end.
+TEST(text, that_ends_before_a_child_begins_does_not_give_it_to_its_owner) {
+    const auto body = [] {
+        pilfer::scope s;
+        s.fork([] { pilfer::test::point("first"); }); // its owner runs it
+        s.fork([&s] {                                 // another task does
+            s.fork([] { pilfer::test::point("late"); });
+            pilfer::test::point("forked");
+        });
+        pilfer::test::point("goes on");
+        s.sync();
+    };
+    std::ostringstream text;
+    text << "recorded 1\nw forked\nw goes on\nw first\nt 0\nt " << std::hex
+         << pilfer::detail::test_identity::name_of(2) << "\n1 0\n0 1\n0 2\n";
+    const result r = repeat(text.str(), body);
+    EXPECT_TRUE(r) << r.message;
 }
 
 TEST(text, cut_anywhere_is_no_crash) {

@@ -97,7 +97,7 @@ public:
     void begin(std::uint64_t origin) noexcept {
         m_name.store(name_of(origin), std::memory_order_relaxed);
         m_forks.store(0, std::memory_order_relaxed);
-        ran({});
+        leaves();
         m_steps.store(0, std::memory_order_relaxed);
     }
     /// The origin of one more task that this one forks.
@@ -110,26 +110,15 @@ public:
     [[nodiscard]] bool has_forked(std::uint64_t origin) const noexcept {
         return origin - name() - 1 < m_forks.load(std::memory_order_relaxed);
     }
-    /// A child of `scope` that the task runs itself, or has run last.
-    struct own_child {
-        const void* scope = nullptr;
-        std::uint64_t number = 0; // of next()
-        std::uint64_t forks = 0;  // so many children had been forked when it began
-    };
-    [[nodiscard]] own_child own_child_of(const void* scope, std::uint64_t origin) const noexcept {
-        return {scope, origin - name(), m_forks.load(std::memory_order_relaxed)};
+    /// The task leaves its thread. Children that it has forked so far may be in the deque of a worker to
+    /// which it does not come back.
+    void leaves() noexcept {
+        m_left.store(m_forks.load(std::memory_order_relaxed), std::memory_order_relaxed);
     }
-    /// True if the task has run an older child of the scope although `c` was there.
-    [[nodiscard]] bool has_passed_over(const own_child& c) const noexcept {
-        return m_scope.load(std::memory_order_relaxed) == c.scope &&
-               m_number.load(std::memory_order_relaxed) < c.number &&
-               c.number <= m_forks_then.load(std::memory_order_relaxed);
-    }
-    /// `c` begins, or has ended: it may have run children of other scopes.
-    void ran(const own_child& c) noexcept {
-        m_scope.store(c.scope, std::memory_order_relaxed);
-        m_number.store(c.number, std::memory_order_relaxed);
-        m_forks_then.store(c.forks, std::memory_order_relaxed);
+    /// True if next() has given `origin` since the task left its thread for the last time.
+    [[nodiscard]] bool has_just_forked(std::uint64_t origin) const noexcept {
+        const std::uint64_t left = m_left.load(std::memory_order_relaxed);
+        return origin - name() - 1 - left < m_forks.load(std::memory_order_relaxed) - left;
     }
     [[nodiscard]] static constexpr std::uint64_t name_of(std::uint64_t origin) noexcept {
         return (origin ^ (origin >> 32)) * 0x9e3779b97f4a7c15ULL;
@@ -141,9 +130,7 @@ public:
 private:
     std::atomic<std::uint64_t> m_name{0};
     std::atomic<std::uint64_t> m_forks{0};
-    std::atomic<const void*> m_scope{nullptr}; // of the last own_child, as the next two
-    std::atomic<std::uint64_t> m_number{0};
-    std::atomic<std::uint64_t> m_forks_then{0};
+    std::atomic<std::uint64_t> m_left{0}; // m_forks when the task left its thread for the last time
     std::atomic<unsigned> m_steps{0};
 };
 #endif

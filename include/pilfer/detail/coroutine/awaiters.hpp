@@ -9,6 +9,7 @@
 #include <utility>
 
 #include <pilfer/channel.hpp>
+#include <pilfer/detail/base/test_point.hpp>
 #include <pilfer/detail/coroutine/channel_resumption.hpp>
 #include <pilfer/detail/coroutine/coroutine.hpp>
 #include <pilfer/detail/coroutine/event_resumption.hpp>
@@ -36,7 +37,10 @@ class future_awaiter : private future_resumption {
 public:
     explicit future_awaiter(const future<T>& f)
         : m_state(static_cast<future_state<T>&>(f.core())) {} // throws for a future that refers to nothing
-    [[nodiscard]] bool await_ready() const noexcept { return m_state.is_done(); }
+    [[nodiscard]] bool await_ready() const noexcept {
+        PILFER_TEST_POINT("looks whether a future is ready", &m_state);
+        return m_state.is_done();
+    }
     template <class Promise>
     [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> h) {
         is_of(h);
@@ -94,6 +98,7 @@ public:
     explicit timed_awaiter(instant when) noexcept : m_when(when) {}
     /// Not ready if the task must leave: a loop over times that are over has to end, too.
     [[nodiscard]] bool await_ready() const noexcept {
+        PILFER_TEST_CANNOT_REPEAT("a coroutine that waits for a time");
         return m_when <= detail::now() && !detail::must_leave();
     }
     template <class Promise>

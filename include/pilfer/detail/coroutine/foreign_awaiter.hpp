@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <pilfer/detail/base/test_point.hpp>
 #include <pilfer/detail/coroutine/coroutine.hpp>
 
 namespace pilfer {
@@ -54,6 +55,7 @@ public:
     [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> h) {
         m_place.is_of(h);
         m_place.leave_if_stopped(); // before the wait begins: afterwards the result is the coroutine's
+        PILFER_TEST_CANNOT_REPEAT("a coroutine that awaits something of another library");
         m_place.begin();
         m_place.park(parked_elsewhere, nullptr);
         std::coroutine_handle<> other;

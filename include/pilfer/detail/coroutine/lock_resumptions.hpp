@@ -3,6 +3,7 @@
 
 #include <pilfer/condition_variable.hpp>
 #include <pilfer/detail/base/checked.hpp>
+#include <pilfer/detail/base/test_point.hpp>
 #include <pilfer/detail/cancel/points.hpp>
 #include <pilfer/detail/coroutine/coroutine.hpp>
 #include <pilfer/detail/sync/owner_wait.hpp>
@@ -39,13 +40,17 @@ struct coroutine_locks {
         }
     }
 
-    [[nodiscard]] static bool try_lock(mutex& m) noexcept { return m.m_core.lock_fast(); }
+    [[nodiscard]] static bool try_lock(mutex& m) noexcept {
+        PILFER_TEST_POINT("tries to lock a mutex", &m);
+        return m.m_core.lock_fast();
+    }
     static void took(mutex& m, coroutine_root* root) noexcept {
         m.m_owner.store(root != nullptr ? detail::coroutine_owner(root) : nullptr, rlx); // sync.O1
         takes(root);
     }
     /// Nothing of the mutex is touched after the unlock. The caller calls gives() afterwards.
     static void release(mutex& m, [[maybe_unused]] coroutine_root* root) noexcept {
+        PILFER_TEST_POINT("unlocks a mutex", &m);
         detail::ensure(
             [&] { return root == nullptr || m.m_owner.load(rlx) == detail::coroutine_owner(root); },
             "a mutex is unlocked by another coroutine than has locked it");
@@ -81,6 +86,7 @@ private:
 
     static suspension* run_called(spark* self, worker* w) noexcept;
     [[nodiscard]] bool suspend() noexcept;
+    [[nodiscard]] bool waits_again() noexcept;
     [[nodiscard]] protocol::step look() noexcept;
     void name_cycles() noexcept;
     void leaves_table() noexcept;
@@ -97,6 +103,7 @@ private:
 class PILFER_API shared_mutex_resumption : public listed_resumption {
 public:
     [[nodiscard]] static bool try_lock(shared_mutex& m, bool shared) noexcept {
+        PILFER_TEST_POINT("tries to lock a shared mutex", &m);
         return shared ? m.try_share_within(0) : m.try_lock_within(0);
     }
     /// As mutex_resumption::wait_for().

@@ -131,6 +131,7 @@ private:
     [[nodiscard]] static bool arrives(vertex* v) noexcept;
     [[nodiscard]] static bool arrives_guarded(vertex* v) noexcept;
     static void begin(vertex* v);
+    static void end(vertex* v) noexcept;
     void dot_body(std::ostream& out, const std::string& prefix, unsigned depth) const;
 
     vertex_memory m_memory;

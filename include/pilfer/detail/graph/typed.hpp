@@ -10,6 +10,7 @@
 #include <utility>
 
 #include <pilfer/detail/base/race.hpp>
+#include <pilfer/detail/base/test_point.hpp>
 #include <pilfer/detail/graph/graph_core.hpp>
 
 namespace pilfer {
@@ -50,6 +51,7 @@ public:
         };
         /// Throws usage_error if there is no value in this run, or if the task runs that makes it.
         explicit reading(const source& s) : m_from(*s.from) {
+            PILFER_TEST_ORDER("begins to read a value of a graph", &m_from);
             std::int32_t use = m_from.m_use.load(rlx);
             do {
                 if (use < 0) {
@@ -63,7 +65,10 @@ public:
         }
         reading(const reading&) = delete;
         reading& operator=(const reading&) = delete;
-        ~reading() { m_from.m_use.fetch_sub(1, rel); } // graph.E3
+        ~reading() {
+            PILFER_TEST_ORDER("has read a value of a graph", &m_from);
+            m_from.m_use.fetch_sub(1, rel); // graph.E3
+        }
 
     private:
         const value_vertex& m_from;
@@ -72,6 +77,7 @@ public:
     class writing {
     public:
         explicit writing(value_vertex& of) : m_of(of) {
+            PILFER_TEST_ORDER("begins to write a value of a graph", &m_of);
             std::int32_t unused = 0;
             if (!m_of.m_use.compare_exchange_strong(unused, -1, acq, rlx)) { // graph.E3
                 graph_core::not_ready(m_of, "was started again while its value is in use");
@@ -79,7 +85,10 @@ public:
         }
         writing(const writing&) = delete;
         writing& operator=(const writing&) = delete;
-        ~writing() { m_of.m_use.store(0, rel); } // graph.E3
+        ~writing() {
+            PILFER_TEST_ORDER("has written a value of a graph", &m_of);
+            m_of.m_use.store(0, rel); // graph.E3
+        }
 
     private:
         value_vertex& m_of;

@@ -35,6 +35,7 @@ public:
     // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): the wait is made on demand
     object_awaiter(call_lock<Lock>& l, instant until) noexcept : m_lock(l), m_limit(until) {}
     [[nodiscard]] bool await_ready() noexcept {
+        PILFER_TEST_CANNOT_REPEAT("a coroutine that calls an object");
         if constexpr (is_mutex) {
             return coroutine_locks::try_lock(m_lock.lock());
         } else {
