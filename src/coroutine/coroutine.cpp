@@ -508,6 +508,9 @@ bool start_in(pool_core& p, submission* s) noexcept {
     if (w == nullptr || w->pool != &p) {
         return p.gate.try_accept(s);
     }
+    if (p.is_forked_child()) [[unlikely]] { // no thread would run it
+        return false;
+    }
     begin_outstanding(w);
     if (!announce(w, word_of(s), way::keep)) {
         p.gate.queue_begun(s, true);
@@ -519,7 +522,10 @@ void hand_to(pool_core& p, submission* s) {
     const worker* w = this_worker();
     if (w == nullptr || w->pool != &p) {
         submit(p, s);
-    } else if (!start_in(p, s)) {
+        return;
+    }
+    p.check_here();
+    if (!start_in(p, s)) {
         throw pool_closed();
     }
 }

@@ -364,6 +364,9 @@ TEST_F(process_fork, a_task_that_forks_may_exec_exit_and_compute) {
         c.that(forked([&] { p.submit([] {}); }));
         c.that(forked([&] { p.submit({.priority = pilfer::priority::high}, [] {}); }));
         c.that(forked([&] { (void)p.async({.priority = pilfer::priority::low}, [] {}); }));
+        c.that(forked([&] { (void)p.async([]() -> pilfer::task<void> { co_return; }()); }));
+        c.that(forked([&] { (void)pilfer::async([]() -> pilfer::task<void> { co_return; }()); }));
+        c.that(forked([&] { p.submit([]() -> pilfer::task<void> { co_return; }()); }));
         c.that(forked([&] { p.shutdown(); }));
         c.that(forked([&] { (void)pilfer::after(std::chrono::milliseconds(1), [] {}); }));
         c.that(forked([] { (void)pilfer::pool::common(); }));
