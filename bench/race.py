@@ -18,7 +18,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 KERNELS = ["fib", "fib_cutoff", "merge_sort", "matrix", "stencil", "queens", "flat_loop", "grid", "grid_often", "chain", "star", "items"]
 COMMON = ["-std=c++20", "-g", "-DPILFER_STATIC"]
-RACE = ["-O1", "-fsanitize=thread", "-DPILFER_RACE", "-fno-builtin-memcpy", "-fno-builtin-memmove", "-fno-builtin-memset"]
+RACE = ["-O1", "-fsanitize=thread", "-DPILFER_RACE", "-fno-builtin"]
 LIBRARIES = ["-lhwloc", "-lpthread", "-ldl"]
 
 
@@ -76,7 +76,7 @@ def main():
     options.add_argument("--compiler", default="g++")
     o = options.parse_args()
     kernels = ROOT / "bench" / "race_programs.cpp"
-    cases = [str(ROOT / "tests" / "race" / f"{n}.cpp") for n in ("main", "join", "scope", "loops", "graphs", "promises", "waits")]
+    cases = [str(ROOT / "tests" / "race" / f"{n}.cpp") for n in ("main", "join", "scope", "loops", "graphs", "promises", "waits", "c_library")]
     with tempfile.TemporaryDirectory() as folder:
         programs = {"serial": build(o.compiler, folder, "plain", [kernels], ["-O2"], f"{o.build}/libpilfer.a")}
         if o.before:

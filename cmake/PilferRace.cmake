@@ -28,8 +28,8 @@ if(pilfer_race_possible)
         pilfer_race
         PRIVATE PILFER_BUILDING
         PUBLIC PILFER_RACE PILFER_STATIC $<$<BOOL:${PILFER_CHECKED}>:PILFER_CHECKED>)
-    # Copies of known size that are compiled in place would not be seen.
-    set(pilfer_race_flags -fsanitize=thread -g -fno-builtin-memcpy -fno-builtin-memmove -fno-builtin-memset)
+    # Functions of C that are compiled in place, such as copies of known size, would not be seen.
+    set(pilfer_race_flags -fsanitize=thread -g -fno-builtin)
     target_compile_options(
         pilfer_race INTERFACE ${pilfer_race_flags}
                               $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-tsan>)

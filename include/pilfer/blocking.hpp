@@ -26,12 +26,12 @@ inline namespace v0 {
 template <class F>
 auto blocking(F&& f) -> std::invoke_result_t<F&> {
 #if defined(PILFER_RACE)
-    detail::race::cannot_follow("blocking(), whose functions are not looked at");
-    auto away = [&f]() -> decltype(auto) {
-        const detail::race::resting here;
+    const detail::race::away waits;
+    auto elsewhere = [&f, &waits]() -> decltype(auto) {
+        const detail::race::away::call here(waits);
         return f();
     };
-    detail::blocking_call<decltype(away)> call(away);
+    detail::blocking_call<decltype(elsewhere)> call(elsewhere);
 #else
     detail::blocking_call<std::remove_reference_t<F>> call(f);
 #endif

@@ -1,13 +1,13 @@
 // Functions of the C library that are watched: memory, locks, and waits.
 #include <cxxabi.h>
-#include <dlfcn.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <time.h>
 
+#include <cerrno>
 #include <new>
 
-#include "race/detector.hpp"
+#include "instrument/real.hpp"
 
 namespace race = pilfer::detail::race;
 using race::seen;
@@ -28,6 +28,8 @@ namespace {
     if (race::fiber* const f = race::running_fiber; p != nullptr && f != nullptr) {
         f->forget_answers();
         race::the.shadow.forget(reinterpret_cast<std::uintptr_t>(p), malloc_usable_size(p));
+    } else if (p != nullptr && race::noting != nullptr) {
+        race::add_note(race::did::makes, p, malloc_usable_size(p), 0);
     }
     return p;
 }
@@ -35,6 +37,10 @@ namespace {
 void give(void* p, std::uint64_t site) noexcept {
     if (race::fiber* const f = race::running_fiber; p != nullptr && f != nullptr) {
         race::deleted(*f, reinterpret_cast<std::uintptr_t>(p), malloc_usable_size(p), site);
+    } else if (p != nullptr && race::noting != nullptr) {
+        race::add_note(race::did::gives, p, malloc_usable_size(p),
+                       site); // freed then: no other task gets it before
+        return;
     }
     __libc_free(p);
 }
@@ -44,6 +50,7 @@ void give(void* p, std::uint64_t site) noexcept {
 PILFER_HOOK void* malloc(std::size_t size) noexcept { return made(__libc_malloc(size)); }
 PILFER_HOOK void* calloc(std::size_t n, std::size_t size) noexcept { return made(__libc_calloc(n, size)); }
 PILFER_HOOK void* realloc(void* p, std::size_t size) noexcept {
+    const race::in_turn here;
     const std::size_t before = p != nullptr ? malloc_usable_size(p) : 0;
     void* const q = __libc_realloc(p, size);
     if (q != p) {
@@ -158,21 +165,9 @@ PILFER_HOOK void* __tsan_memset(void* to, int value, std::size_t size) noexcept 
 // ---- waits outside the library: another thread may run tasks meanwhile
 // -------------------------------------
 
-namespace {
-
-/// Not by the constructor of a static local, which would call __cxa_guard_release.
-template <class Function>
-void find(Function*& known, const char* name) noexcept {
-    if (known == nullptr) {
-        known = reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
-    }
-}
-
-} // namespace
-
 #define PILFER_REAL(result, arguments, name)                                                                 \
     static result(*real) arguments = nullptr;                                                                \
-    find(real, name)
+    race::find(real, name)
 
 // The names of the waits are in parentheses: a check forbids to call them.
 #define PILFER_WAITS(call)                                                                                   \
@@ -200,9 +195,28 @@ PILFER_HOOK int pthread_create(pthread_t* thread, const pthread_attr_t* how, voi
         }                                                                                                    \
         return result;                                                                                       \
     }
-PILFER_LOCKS(pthread_mutex_lock)
 PILFER_LOCKS(pthread_mutex_trylock)
 #undef PILFER_LOCKS
+/// Its holder may need the turn before it unlocks.
+PILFER_HOOK int pthread_mutex_lock(pthread_mutex_t* m) noexcept {
+    PILFER_REAL(int, (pthread_mutex_t*), "pthread_mutex_lock");
+    race::fiber* const f = race::running_fiber;
+    int result = f != nullptr ? pthread_mutex_trylock(m) : real(m);
+    if (f != nullptr && result == EBUSY) {
+        const bool had = race::rests();
+        result = real(m);
+        if (had) {
+            race::goes_on();
+        }
+        f->forget_answers();
+        if (result == 0) {
+            race::locks(m);
+        }
+    } else if (f == nullptr && result == 0) {
+        race::locks(m);
+    }
+    return result;
+}
 PILFER_HOOK int pthread_mutex_unlock(pthread_mutex_t* m) noexcept {
     PILFER_REAL(int, (pthread_mutex_t*), "pthread_mutex_unlock");
     race::unlocks(m);

@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "race/detector.hpp"
+#include "race/notes.hpp"
 
 namespace race = pilfer::detail::race;
 using race::seen;
@@ -37,6 +37,7 @@ PILFER_HOOK void __tsan_init() noexcept {
 PILFER_HOOK void __tsan_func_entry(void* returns_to) noexcept {
     race::fiber* const f = race::running_fiber;
     if (f == nullptr) [[unlikely]] {
+        race::add_note(race::did::enters, returns_to, 0, 0);
         return;
     }
     const auto stack = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
@@ -52,6 +53,7 @@ PILFER_HOOK void __tsan_func_entry(void* returns_to) noexcept {
 PILFER_HOOK void __tsan_func_exit() noexcept {
     race::fiber* const f = race::running_fiber;
     if (f == nullptr) [[unlikely]] {
+        race::add_note(race::did::leaves, nullptr, 0, 0);
         return;
     }
     if (f->top != f->frames) {
@@ -60,16 +62,8 @@ PILFER_HOOK void __tsan_func_exit() noexcept {
     // Goes on with the segment of the caller, if that is still good.
     f->segment = race::the.fits(f->top->segment, *f) ? f->top->segment : 0;
 }
-PILFER_HOOK void __tsan_ignore_thread_begin() noexcept {
-    if (race::running_fiber != nullptr) {
-        ++race::running_fiber->unseen;
-    }
-}
-PILFER_HOOK void __tsan_ignore_thread_end() noexcept {
-    if (race::running_fiber != nullptr && race::running_fiber->unseen != 0) {
-        --race::running_fiber->unseen;
-    }
-}
+PILFER_HOOK void __tsan_ignore_thread_begin() noexcept { race::look_away(); }
+PILFER_HOOK void __tsan_ignore_thread_end() noexcept { race::look_again(); }
 #define PILFER_IGNORE(what)                                                                                  \
     PILFER_HOOK void AnnotateIgnore##what##Begin(const char*, int) noexcept {                                \
         __tsan_ignore_thread_begin();                                                                        \
@@ -137,7 +131,7 @@ constexpr int releases = 1 << __ATOMIC_RELEASE | 1 << __ATOMIC_ACQ_REL | 1 << __
 
 /// What is announced of an atomic operation, after it: an edge to this task, the access, and one from it.
 [[gnu::always_inline]] inline void announce(const volatile void* at, std::size_t size, bool writes, int order,
-                                            std::uint64_t site) noexcept {
+                                            const race::in_turn& now, std::uint64_t site) noexcept {
     race::fiber* const f = race::running_fiber;
     if (f == nullptr) {
         return;
@@ -150,7 +144,7 @@ constexpr int releases = 1 << __ATOMIC_RELEASE | 1 << __ATOMIC_ACQ_REL | 1 << __
         race::access_atomically(*f, reinterpret_cast<std::uintptr_t>(at), size, writes, site);
     }
     if (!writes) {
-        if ((acquires & bit) != 0) {
+        if ((acquires & bit) != 0 && !now.is_away()) {
             race::reads_atomic(*f, at, site);
         }
     } else if ((releases & bit) != 0) {
@@ -164,14 +158,17 @@ constexpr int releases = 1 << __ATOMIC_RELEASE | 1 << __ATOMIC_ACQ_REL | 1 << __
 
 #define PILFER_ATOMIC(bits, type)                                                                            \
     PILFER_HOOK type __tsan_atomic##bits##_load(const volatile type* at, int order) noexcept {               \
+        const race::in_turn now;                                                                             \
         const type v = __atomic_load_n(at, __ATOMIC_SEQ_CST);                                                \
-        announce(at, sizeof v, false, order, PILFER_SITE);                                                   \
+        announce(at, sizeof v, false, order, now, PILFER_SITE);                                              \
         return v;                                                                                            \
     }                                                                                                        \
     PILFER_HOOK void __tsan_atomic##bits##_store(volatile type* at, type v, int order) noexcept {            \
+        const race::in_turn now;                                                                             \
         order == __ATOMIC_SEQ_CST ? __atomic_store_n(at, v, __ATOMIC_SEQ_CST)                                \
                                   : __atomic_store_n(at, v, __ATOMIC_RELEASE);                               \
-        announce(at, sizeof v, true, order == __ATOMIC_SEQ_CST ? __ATOMIC_RELEASE : order, PILFER_SITE);     \
+        announce(at, sizeof v, true, order == __ATOMIC_SEQ_CST ? __ATOMIC_RELEASE : order, now,              \
+                 PILFER_SITE);                                                                               \
     }                                                                                                        \
     PILFER_CHANGE(bits, type, exchange, __atomic_exchange_n)                                                 \
     PILFER_CHANGE(bits, type, fetch_add, __atomic_fetch_add)                                                 \
@@ -189,16 +186,18 @@ constexpr int releases = 1 << __ATOMIC_RELEASE | 1 << __ATOMIC_ACQ_REL | 1 << __
     }
 #define PILFER_CHANGE(bits, type, name, builtin)                                                             \
     PILFER_HOOK type __tsan_atomic##bits##_##name(volatile type* at, type v, int order) noexcept {           \
+        const race::in_turn now;                                                                             \
         const type was = builtin(at, v, __ATOMIC_SEQ_CST);                                                   \
-        announce(at, sizeof v, true, order, PILFER_SITE);                                                    \
+        announce(at, sizeof v, true, order, now, PILFER_SITE);                                               \
         return was;                                                                                          \
     }
 #define PILFER_COMPARE(bits, type, kind)                                                                     \
     PILFER_HOOK bool __tsan_atomic##bits##_compare_exchange_##kind(volatile type* at, type* expected,        \
                                                                    type v, int order, int failed) noexcept { \
+        const race::in_turn now;                                                                             \
         const bool done =                                                                                    \
             __atomic_compare_exchange_n(at, expected, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);         \
-        announce(at, sizeof v, done, done ? order : failed, PILFER_SITE);                                    \
+        announce(at, sizeof v, done, done ? order : failed, now, PILFER_SITE);                               \
         return done;                                                                                         \
     }
 PILFER_ATOMIC(8, std::uint8_t)

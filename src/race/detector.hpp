@@ -185,42 +185,14 @@ void stop() noexcept;
 void thread_begins() noexcept;
 /// While a thread rests, another one may run tasks.
 [[nodiscard]] bool rests() noexcept;
-void goes_on() noexcept;
+/// False: nothing is looked at, because another thread keeps the turn or the program is at its end.
+bool goes_on() noexcept;
+/// The calling thread runs tasks, or is that of main().
+[[nodiscard]] bool has_fiber() noexcept;
+/// The thread's own objects are no places of races.
+void note_thread_here() noexcept;
 /// The thread waits for another one. False: none waits for its turn.
 [[nodiscard]] bool lets_others_run() noexcept;
-
-[[gnu::always_inline]] inline void seen(const volatile void* at, std::size_t size, bool writes,
-                                        std::uint64_t site) noexcept {
-    if (fiber* const f = running_fiber) {
-        access(*f, reinterpret_cast<std::uintptr_t>(at), size, writes, site);
-    }
-}
-
-/// An access of `Size` bytes. The usual case is in line: the running call was the last one here.
-template <unsigned Size>
-[[gnu::always_inline]] inline void seen(const volatile void* at, bool write, std::uint64_t site) noexcept {
-    fiber* const f = running_fiber;
-    if (f == nullptr) {
-        return;
-    }
-    const auto address = reinterpret_cast<std::uintptr_t>(at);
-    if (f->is_own(address)) {
-        return;
-    }
-    const unsigned bytes = ((1U << Size) - 1) << (address & 7);
-    const entry e = the.shadow.at(address).e[0];
-    if (segment_of(e) == f->segment && (bytes & ~unsigned{bytes_of(e)}) == 0 && (writes(e) || !write)) {
-        return;
-    }
-    if (!write && the.knows_read(address, bytes, *f)) {
-        return;
-    }
-    if (bytes > 0xFF) [[unlikely]] {
-        access(*f, address, Size, write, site);
-        return;
-    }
-    access_cell(*f, address, static_cast<std::uint8_t>(bytes), write, site);
-}
 
 } // namespace detail::race
 } // namespace v0

@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "race/detector.hpp"
+#include "race/notes.hpp"
 
 namespace pilfer {
 inline namespace v0 {
@@ -19,6 +19,7 @@ address_map relaxed_known;
 
 namespace {
 void release(const void* object, bool first, bool of_guard) noexcept {
+    const in_turn now;
     const inside here;
     fiber* const f = here.checked();
     if (f == nullptr || f->unseen != 0) {
@@ -45,6 +46,7 @@ void release_first(const void* object) noexcept { release(object, true, false); 
 void release_guard(const void* guard) noexcept { release(guard, true, true); }
 
 void acquire(const void* object) noexcept {
+    const in_turn now;
     const inside here;
     fiber* const f = here.checked();
     if (f == nullptr || f->unseen != 0) {
@@ -120,6 +122,7 @@ void reads_atomic(const fiber& f, const volatile void* at, std::uint64_t site) n
 }
 
 void locks(const void* lock) noexcept {
+    add_note(did::locks, lock, 0, 0);
     const inside inner;
     if (fiber* const f = inner.checked()) {
         if (!the.locks.add(f->locks, reinterpret_cast<std::uintptr_t>(lock))) {
@@ -130,6 +133,7 @@ void locks(const void* lock) noexcept {
 }
 
 void unlocks(const void* lock) noexcept {
+    add_note(did::unlocks, lock, 0, 0);
     const inside inner;
     if (fiber* const f = inner.fiber_here) {
         the.locks.remove(f->locks, reinterpret_cast<std::uintptr_t>(lock));
@@ -138,6 +142,7 @@ void unlocks(const void* lock) noexcept {
 }
 
 void fence(bool acquires, bool releases) noexcept {
+    const in_turn now;
     static const char order = 0;
     if (running_fiber != nullptr) {
         cannot_follow("fences, each of which counts as an edge to all later ones");

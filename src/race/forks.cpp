@@ -1,7 +1,7 @@
 // Forks, joins, and the strands that run between them.
 #include <algorithm>
 
-#include "race/detector.hpp"
+#include "race/notes.hpp"
 
 namespace pilfer {
 inline namespace v0 {
@@ -40,6 +40,14 @@ void note_site(std::uint32_t s, std::uint32_t calls_here, std::uint64_t site) no
     return f != nullptr && f->strand != 0 ? f : nullptr;
 }
 
+/// Called if nothing is looked at: a function of blocking() may start tasks all the same.
+void note_fork() noexcept {
+    if (noting != nullptr) {
+        const in_turn now;
+        cannot_follow("tasks that functions of blocking() start, which are not looked at");
+    }
+}
+
 /// Forks a strand whose order follows from edges alone.
 [[nodiscard]] strand apart(fiber& f, how kind, std::uint64_t site) noexcept {
     the.uses_edges();
@@ -58,6 +66,7 @@ strand fork(block& b, how kind) noexcept {
     const inside inner;
     fiber* const f = checked(inner);
     if (f == nullptr) {
+        note_fork();
         return 0;
     }
     the.make_strand(*f);
@@ -97,6 +106,7 @@ strand fork_apart() noexcept {
     const inside inner;
     fiber* const f = inner.checked();
     if (f == nullptr) {
+        note_fork();
         return 0;
     }
     return apart(*f, how::async, reinterpret_cast<std::uint64_t>(__builtin_return_address(0)));
@@ -476,18 +486,11 @@ program::~program() {
     }
 }
 
-unseen::unseen() noexcept {
-    if (running_fiber != nullptr) {
-        ++running_fiber->unseen;
-    }
-}
-unseen::~unseen() {
-    if (running_fiber != nullptr && running_fiber->unseen != 0) {
-        --running_fiber->unseen;
-    }
-}
+unseen::unseen() noexcept { look_away(); }
+unseen::~unseen() { look_again(); }
 
 void fresh(const void* at, std::size_t bytes) noexcept {
+    add_note(did::makes, at, bytes, 0);
     const inside inner;
     if (inner.fiber_here != nullptr) {
         inner.fiber_here->forget_answers();
@@ -505,6 +508,8 @@ caller::caller() noexcept : m_strand(0), m_edges(0), m_calls(0) {
         m_calls = the.calls.record(*f);
         --f->top;
         pin(m_strand);
+    } else {
+        note_fork();
     }
 }
 void caller::returns() noexcept {

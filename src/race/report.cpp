@@ -41,8 +41,11 @@ enum class whose { program, library, standard, unknown };
                                has(l.file, "pilfer/detail/sort/");
         return algorithm ? whose::program : whose::library;
     }
-    if (has(l.file, "/c++/") || has(l.file, "/include/bits/") || has(l.file, "/sysdeps/")) {
-        return whose::standard;
+    for (const char* const part : {"/c++/", "/include/bits/", "/sysdeps/", "/usr/include/string.h",
+                                   "/usr/include/strings.h", "/usr/include/stdlib.h"}) {
+        if (has(l.file, part)) {
+            return whose::standard;
+        }
     }
     return whose::program;
 }

@@ -97,12 +97,16 @@ void give_fiber(fiber* f) noexcept {
     munmap(f, sizeof(fiber) + most_depth * sizeof(frame));
 }
 
-void switch_to(fiber* f) noexcept {
+void note_thread_here() noexcept {
     const auto thread = reinterpret_cast<std::uintptr_t>(__builtin_thread_pointer());
     if (thread != known_thread) {
         known_thread = thread;
         note_thread(thread);
     }
+}
+
+void switch_to(fiber* f) noexcept {
+    note_thread_here();
     fiber* const from = on_this_thread;
     on_this_thread = f;
     f->forget_answers();
@@ -155,12 +159,16 @@ bool rests() noexcept {
     give_turn();
     return had;
 }
-void goes_on() noexcept {
-    if (take_turn() && !the.over) {
+bool goes_on() noexcept {
+    const bool looks = take_turn() && !the.over;
+    if (looks) {
         running_fiber =
             on_this_thread != nullptr && on_this_thread->in_library != 0 ? nullptr : on_this_thread;
     }
+    return looks;
 }
+
+bool has_fiber() noexcept { return on_this_thread != nullptr; }
 
 bool lets_others_run() noexcept {
     fiber* const f = running_fiber;

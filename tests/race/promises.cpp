@@ -10,6 +10,7 @@
 #include <pilfer/algorithm/scan.hpp>
 #include <pilfer/algorithm/search.hpp>
 #include <pilfer/algorithm/select.hpp>
+#include <pilfer/blocking.hpp>
 
 #include "cases.hpp"
 
@@ -351,4 +352,13 @@ REPAIRED(scan_that_counts) {
     std::vector<int> v(1000, 1);
     pilfer::inclusive_scan(v.begin(), v.end(), v.begin());
     keep(v);
+}
+
+PROMISES(join_in_blocking, "tasks that functions of blocking() start") {
+    int both = 0;
+    pilfer::blocking([&] {
+        const auto [a, b] = pilfer::join([] { return 1; }, [] { return 2; });
+        both = a + b;
+    });
+    keep(both);
 }

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """run.py PROGRAM FOLDER [--alone]: runs the cases of race_cases, planted and repaired.
 
-A planted race must be found, and each reported access must be in a line of the case that is marked "races". Repaired cases must
+A planted race must be found, and each reported access must be in a line of the case that is marked "races"; those of
+c_library.cpp must all be reported. Repaired cases must
 end with 0 and with a promise. Cases run together in few processes, those of forks alone first, and a planted race that is not
 found so runs once more in a process of its own: there a race of the same two instructions is reported once. --alone: each in its own.
 A case that only promises ends with 0, and its last line has the text. A case that waits for ever must be ended with a message.
@@ -12,7 +13,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-OF_FORKS = ("algorithms.cpp", "graphs.cpp", "join.cpp", "loops.cpp", "repeated_accesses.cpp", "scope.cpp")
+OF_FORKS = ("algorithms.cpp", "c_library.cpp", "graphs.cpp", "join.cpp", "loops.cpp", "repeated_accesses.cpp", "scope.cpp")
 
 
 def read_cases(folder):
@@ -58,6 +59,7 @@ def main():
     cases = sorted(kinds.keys() - promises.keys() - set(ended))
     problems = []
     found = set()
+    lines = set()
 
     def look(names):
         status, report = run(program, "planted", names)
@@ -65,6 +67,7 @@ def main():
         known = {marked.get(a) for a in at}
         if wrong := [a for a in at if marked.get(a) not in names]:
             problems.append(f"{names}: reported in lines that are not marked: {wrong}\n{report}")
+        lines.update(at)
         if status == 66:
             found.update(known & set(names))
         return report
@@ -79,6 +82,8 @@ def main():
         report = look([name])
         if name not in found:
             problems.append(f"{name}: the race was not found\n{report}")
+    if missed := [at for at, name in marked.items() if at[0] == "c_library.cpp" and name in kinds and at not in lines]:
+        problems.append(f"a race in a function of C was not found: {missed}")
     for name, text in sorted(promises.items()):
         status, report = run(program, "repaired", [name])
         last = report.strip().rpartition("\n")[2]

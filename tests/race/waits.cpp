@@ -1,4 +1,6 @@
 // Races beside futures, locks, channels and the like.
+#include <unistd.h>
+
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -6,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include <pilfer/blocking.hpp>
 #include <pilfer/channel.hpp>
 #include <pilfer/event.hpp>
 #include <pilfer/future.hpp>
@@ -432,4 +435,157 @@ REPAIRED(event_between_elements) {
         return a;
     };
     keep(pilfer::reduce(0L, 32L, 0L, element, operation));
+}
+
+namespace {
+
+struct pipe_ends {
+    int of[2] = {-1, -1};
+    pipe_ends() { (void)!pipe(of); }
+    pipe_ends(const pipe_ends&) = delete;
+    pipe_ends& operator=(const pipe_ends&) = delete;
+    ~pipe_ends() {
+        close(of[0]);
+        close(of[1]);
+    }
+};
+
+} // namespace
+
+PLANTED(written_after_a_message, "a word that is written after the message about it") {
+    pipe_ends ends;
+    int word = 0;
+    pilfer::join(
+        [&] {
+            (void)!write(ends.of[1], "x", 1);
+            word = 1; // races
+        },
+        [&] {
+            char message = 0;
+            (void)!read(ends.of[0], &message, 1);
+            keep(word + message); // races
+        });
+}
+REPAIRED(written_after_a_message) {
+    pipe_ends ends;
+    int word = 0;
+    pilfer::join(
+        [&] {
+            word = 1;
+            (void)!write(ends.of[1], "x", 1);
+        },
+        [&] {
+            char message = 0;
+            (void)!read(ends.of[0], &message, 1);
+            keep(word + message);
+        });
+}
+
+PLANTED(written_elsewhere, "a function of blocking() writes what another task reads") {
+    std::vector<int> words(4);
+    int seen = 0;
+    pilfer::scope both;
+    both.fork([&] {
+        pilfer::blocking([&] {
+            const int value = int(words.size());
+            words[1] = value; // races
+        });
+    });
+    both.fork([&] { seen = words[1]; }); // races
+    both.sync();
+    keep(seen);
+}
+REPAIRED(written_elsewhere) {
+    std::vector<int> words(4);
+    int seen = 0;
+    pilfer::scope both;
+    both.fork([&] {
+        int before = 0;
+        words[2] = 1;
+        before = pilfer::blocking([&] {
+            words[1] = words[2];
+            const std::string text(100, 'x');
+            const auto copy = std::make_unique<std::string>(text + "y"); // ends here
+            return int(copy->size());
+        });
+        words[2] = words[1] + before;
+    });
+    both.fork([&] { seen = words[0]; });
+    both.sync();
+    keep(seen + words[1]);
+}
+
+PLANTED(lock_left_elsewhere, "a function of blocking() without the lock of the others") {
+    std::mutex lock;
+    long sum = 0;
+    pilfer::for_each(0, 4, [&](int i) {
+        if (i % 2 == 0) {
+            const std::lock_guard hold(lock);
+            sum += i; // races
+        } else {
+            pilfer::blocking([&] { sum += i; }); // races
+        }
+    });
+    keep(sum);
+}
+REPAIRED(lock_left_elsewhere) {
+    std::mutex lock;
+    long sum = 0;
+    std::vector<std::shared_ptr<int>> all;
+    pilfer::for_each(0, 40, [&](int i) {
+        if (i % 2 == 0) {
+            const std::lock_guard hold(lock);
+            sum += i;
+            all.push_back(std::make_shared<int>(i));
+        } else {
+            pilfer::blocking([&] {
+                const std::lock_guard hold(lock);
+                sum += i;
+                all.push_back(std::make_shared<int>(i));
+            });
+        }
+    });
+    keep(sum);
+}
+
+PLANTED(set_elsewhere_before_write, "a function of blocking() sets an event too early") {
+    int data = 0;
+    pilfer::event ready;
+    pilfer::scope both;
+    both.fork([&] {
+        pilfer::blocking([&] {
+            ready.set();
+            data = 1; // races
+        });
+    });
+    ready.wait();
+    const int seen = data; // races
+    both.sync();
+    keep(seen);
+}
+REPAIRED(set_elsewhere_before_write) {
+    pipe_ends ends;
+    int data = 0;
+    int sent = 0;
+    auto item = std::make_unique<int>(0);
+    pilfer::event ready;
+    pilfer::scope both;
+    both.fork([&] {
+        pilfer::blocking([&] {
+            char message = 0;
+            (void)!read(ends.of[0], &message, 1);
+            data = sent + message;
+            item = std::make_unique<int>(2);
+            ready.set();
+        });
+    });
+    both.fork([&] {
+        sent = 1;
+        (void)!write(ends.of[1], "x", 1);
+    });
+    ready.wait();
+    const int seen = data + *item;
+    item.reset();
+    both.sync();
+    keep(seen);
 }

@@ -63,6 +63,7 @@ void join(block& b) noexcept;
 
 struct fiber;
 struct detector;
+struct notes;
 class subtree;
 
 /// Runs the elements of a loop one after the other, on the stack of this object. They may all run in
@@ -331,6 +332,33 @@ PILFER_NOINLINE decltype(auto) of_program(F& f, Arguments&&... arguments) {
     const program now;
     return std::invoke(f, std::forward<Arguments>(arguments)...);
 }
+
+/// A function that another thread calls while its task waits and other tasks run. Its accesses are those of
+/// the task. They are noted, and entered when that thread has the turn.
+class away {
+public:
+    away() noexcept;
+    away(const away&) = delete;
+    away& operator=(const away&) = delete;
+    /// After the wait.
+    ~away();
+
+    /// The call, on any thread.
+    class call {
+    public:
+        explicit call(const away& a) noexcept;
+        call(const call&) = delete;
+        call& operator=(const call&) = delete;
+        ~call();
+
+    private:
+        notes* m_notes;
+        bool m_had_turn;
+    };
+
+private:
+    notes* m_notes; ///< null: nothing is looked at
+};
 
 /// A child of a scope, or a task that no block joins. Moves of the function, and its end, belong to no
 /// strand.
