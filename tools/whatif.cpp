@@ -156,7 +156,7 @@ struct edit {
         known += fmt::format(" and {} others", locks.size() - most_named);
     }
     if (all.empty()) {
-        throw std::runtime_error(known.empty() ? "it has no locks: tasks took no pilfer::mutex, or an older "
+        throw std::runtime_error(known.empty() ? "it has no locks: tasks took no lock of pilfer, or an older "
                                                  "version of pilfer has written it"
                                                : fmt::format("no lock is '{}'; there are {}", where, known));
     }

@@ -27,7 +27,7 @@ shared_mutex::~shared_mutex() {
 
 void shared_mutex::unlock() noexcept {
     release();
-    detail::gives_lock(detail::running_task(), nullptr); // last: see mutex::unlock()
+    detail::gives_lock(detail::running_task(), this); // last: see mutex::unlock()
 }
 
 void shared_mutex::unlock_shared() noexcept {
@@ -83,7 +83,7 @@ bool shared_mutex::lock_within(detail::instant until) noexcept {
     PILFER_TEST_POINT("locks a shared mutex for itself", this);
     const bool owned = try_lock_within(until);
     if (owned) {
-        detail::takes_lock(detail::running_task(), nullptr);
+        detail::takes_lock(detail::running_task(), this);
         detail::race::locks(this);
     }
     return owned;
@@ -104,7 +104,7 @@ void shared_mutex::lock_cancellable() {
     while (!try_lock_within(detail::never, detail::leaves::when_stopped)) {
         detail::leave_if_stopped();
     }
-    detail::takes_lock(detail::running_task(), nullptr);
+    detail::takes_lock(detail::running_task(), this);
     detail::race::locks(this);
 }
 

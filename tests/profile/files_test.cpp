@@ -4,7 +4,10 @@
 #include <filesystem>
 #include <fstream>
 #include <locale>
+#include <map>
+#include <mutex>
 #include <nlohmann/json.hpp>
+#include <shared_mutex>
 #include <sstream>
 #include <string>
 #include <system_error>
@@ -157,6 +160,70 @@ TEST_F(profile_files, nothing_is_lost_while_threads_outside_submit_and_wait_at_o
     EXPECT_EQ(graph.tasks.size(), graph.end);
     EXPECT_EQ(graph.work(), figures.at("work_ns").get<std::uint64_t>());
     EXPECT_EQ(graph.span(), figures.at("span_ns").get<std::uint64_t>());
+}
+
+/// How often each lock of the graph is taken in three tasks that run `f`, in the order of the locks. Each
+/// critical section must end.
+template <class F>
+[[nodiscard]] std::vector<int> sections_of(F f) {
+    const folder here;
+    with_environment({{"PILFER_PROFILE_GRAPH", here.at("g")}}, [&f] {
+        pilfer::pool pool;
+        pool.run([&f] {
+            pilfer::scope s;
+            for (int i = 0; i < 3; ++i) {
+                s.fork(f);
+            }
+            s.sync();
+        });
+    });
+    std::map<std::uint64_t, int> taken;
+    std::map<std::uint64_t, int> left;
+    for (const auto& [number, words] : graph_file(here.text("g")).tasks) {
+        for (const auto& w : words) {
+            taken[w.n] += w.sign == '(' ? 1 : 0;
+            left[w.n] += w.sign == ')' ? 1 : 0;
+        }
+    }
+    EXPECT_EQ(taken, left);
+    std::vector<int> all;
+    for (const auto& [lock, times] : taken) {
+        if (times != 0) {
+            all.push_back(times);
+        }
+    }
+    return all;
+}
+
+TEST_F(profile_files, the_graph_has_every_way_to_lock_a_shared_mutex_alone) {
+    pilfer::shared_mutex m;
+    pilfer::mutex other;
+    using counts = std::vector<int>;
+    EXPECT_EQ(sections_of([&m] { const std::unique_lock held(m); }), counts{3});
+    EXPECT_EQ(sections_of([&m] {
+                  m.lock_cancellable();
+                  m.unlock();
+              }),
+              counts{3});
+    EXPECT_EQ(sections_of([&m] {
+                  if (const std::unique_lock held(m, std::try_to_lock); held.owns_lock()) {
+                  }
+              }),
+              counts{3});
+    EXPECT_EQ(sections_of([&] { const std::scoped_lock both(m, other); }), (counts{3, 3}));
+    EXPECT_EQ(sections_of([&m] { const std::shared_lock held(m); }), counts{}) << "readers are beside others";
+}
+
+TEST_F(profile_files, the_graph_has_the_calls_of_objects) {
+    using counts = std::vector<int>;
+    pilfer::synchronized<int> plain;
+    pilfer::synchronized<int, pilfer::shared_mutex> shared;
+    EXPECT_EQ(sections_of([&plain] { plain.call([](int& n) { ++n; }); }), counts{3});
+    EXPECT_EQ(sections_of([&shared] { shared.call([](int& n) { ++n; }); }), counts{3});
+    EXPECT_EQ(sections_of([&] { pilfer::call_all([](int& a, int& b) { a = b; }, plain, shared); }),
+              (counts{3, 3}));
+    pilfer::monitor<int> m;
+    EXPECT_EQ(sections_of([&m] { m.call([](int& n) { ++n; }); }), counts{3});
 }
 
 TEST_F(profile_files, every_pool_writes_files_of_its_own) {
