@@ -105,9 +105,10 @@ moment predicted_by_line(const recorded_graph& g, unsigned workers, const costs&
 }
 
 std::string left_out(const recorded_graph& g) {
-    return g.locks() > 1 ? "Caches, memory, readers of shared mutexes, semaphores and locks of std are not simulated."
-                         : "Locks, caches and memory are not simulated: a trace (PILFER_TRACE, pilfer view) "
-                           "shows waits for locks.";
+    return g.locks() > 1
+               ? "Caches, memory, readers of shared mutexes, semaphores and locks of std are not simulated."
+               : "Locks, caches and memory are not simulated: a trace (PILFER_TRACE, pilfer view) "
+                 "shows waits for locks.";
 }
 
 } // namespace study

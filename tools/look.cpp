@@ -15,6 +15,7 @@
 #include <pilfer/detail/future/future_state.hpp>
 #include <pilfer/detail/scope/scope_impl.hpp>
 #include <pilfer/mutex.hpp>
+#include <pilfer/shared_mutex.hpp>
 
 #include "context/stack_pool.hpp"
 #include "pool/pool_core.hpp"
@@ -60,6 +61,14 @@ constexpr std::uint32_t last_stage = inside::future_protocol<inside::std_atom>::
 [[nodiscard]] void const* job_of(inside::context const& c) noexcept {
     auto const job = reinterpret_cast<inside::task_word>(c.job);
     return reinterpret_cast<void const*>(job & ~inside::kind_mask);
+}
+
+[[nodiscard]] bool is_shared_mutex(std::string_view what) noexcept {
+    return what.starts_with("a shared mutex");
+}
+/// True for waits for a lock that says who holds it.
+[[nodiscard]] bool is_lock(std::string_view what) noexcept {
+    return what == "a mutex" || is_shared_mutex(what);
 }
 
 /// True for waits that end by themselves.
@@ -405,6 +414,10 @@ void observer::read_details(seen_pool const& s, std::vector<seen_wait*> const& f
             if (copy_of<pilfer::mutex> m; m_memory.read(object, m)) {
                 m->look(c.facts);
             }
+        } else if (is_shared_mutex(what)) {
+            if (copy_of<pilfer::shared_mutex> m; m_memory.read(object, m)) {
+                m->look_at_copy(c.facts);
+            }
         } else if (what == "a future" || what == "a promise" || what == "a combination of futures") {
             // The future may be gone, and the first word of what replaced it is no stage.
             if (copy_of<inside::future_core> f; m_memory.read(object, f) && stage_of(f) <= last_stage) {
@@ -483,11 +496,11 @@ void observer::add_ready(pool_look const& p, seen_pool& s, seen_pool const* befo
     }
 }
 
-/// Groups the waits for mutexes, and finds the contexts of their holders: an activation is on its stack.
+/// Groups the waits for mutexes and shared mutexes, and finds the contexts of their holders: an activation is
+/// on its stack.
 void observer::add_mutexes(double seconds, look& now) {
-    bool const any = std::any_of(now.all.waiting.begin(), now.all.waiting.end(), [](auto const& c) {
-        return c.why != nullptr && std::string_view(c.why->what) == "a mutex";
-    });
+    bool const any = std::any_of(now.all.waiting.begin(), now.all.waiting.end(),
+                                 [](auto const& c) { return c.why != nullptr && is_lock(c.why->what); });
     if (!any) {
         m_holders.clear();
         return;
@@ -507,7 +520,7 @@ void observer::add_mutexes(double seconds, look& now) {
     std::map<address, seen_holder> holders;
     for (std::size_t i = 0; i < now.all.waiting.size(); ++i) {
         inside::waiting_context& c = now.all.waiting[i];
-        if (c.why == nullptr || std::string_view(c.why->what) != "a mutex") {
+        if (c.why == nullptr || !is_lock(c.why->what)) {
             continue;
         }
         auto const holder = reinterpret_cast<address>(c.facts.holder);
@@ -515,6 +528,9 @@ void observer::add_mutexes(double seconds, look& now) {
         m.mutex = of(static_cast<std::byte const*>(c.object));
         m.name = c.object_name;
         m.holder = holder;
+        m.is_shared_mutex = is_shared_mutex(c.why->what);
+        m.has_readers = m.is_shared_mutex && c.facts.state == std::string_view("shared");
+        m.is_held_alone = m.is_shared_mutex && c.facts.state == std::string_view("held alone");
         ++m.waiters;
         m.longest_wait = std::max(m.longest_wait, now.waits[i]);
         auto const s = stacks.upper_bound(holder);
@@ -553,8 +569,10 @@ void observer::add_mutexes(double seconds, look& now) {
                 }
             }
         } else {
-            m.held_by = m.holder == 0 ? "nobody at this moment"
-                                      : "a thread outside the pools, or a task without a stack";
+            m.held_by = m.has_readers ? "readers, whose names it does not keep"
+                        : m.holder != 0 || m.is_held_alone
+                            ? "a thread outside the pools, or a task without a stack"
+                            : "nobody at this moment";
         }
         now.mutexes.push_back(std::move(m));
     }

@@ -36,6 +36,9 @@ struct held_mutex {
     address holder;      ///< its activation, or a word of a thread
     long context = -1;   ///< index in snapshot::waiting of the holder's; -1: it does not wait
     std::string held_by; ///< as a text
+    bool is_shared_mutex = false;
+    bool has_readers = false;   ///< of a shared mutex
+    bool is_held_alone = false; ///< a shared mutex
     std::size_t waiters = 0;
     lasting held;            ///< by the same holder at each look
     double longest_wait = 0; ///< seconds

@@ -226,7 +226,8 @@ private:
                 auto const& c = m_look.all.waiting[static_cast<std::size_t>(m.context)];
                 holder = fmt::format("{}, which waits for {}", name_of(m_look, c), wait_of(m_look, c));
             }
-            add(fmt::format("mutex {:#x}{}: {} waiting, the longest for {}; held for {} by {}", m.mutex,
+            add(fmt::format("{}mutex {:#x}{}: {} waiting, the longest for {}; held for {} by {}",
+                            m.is_shared_mutex ? "shared " : "", m.mutex,
                             m.name.empty() ? "" : " \"" + m.name + "\"", m.waiters, seconds(m.longest_wait),
                             seconds(m.held.seconds), holder));
         }
@@ -358,6 +359,7 @@ private:
     for (held_mutex const& m : l.mutexes) {
         j["mutexes"].push_back({{"mutex", fmt::format("{:#x}", m.mutex)},
                                 {"name", m.name},
+                                {"shared_mutex", m.is_shared_mutex},
                                 {"holder", m.held_by},
                                 {"seconds", m.held.seconds},
                                 {"waiters", m.waiters},

@@ -1,6 +1,7 @@
 // A mutex that several may share for reading.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 
@@ -67,6 +68,10 @@ public:
 
     /// For the library: the calling task holds a lock, in either way, that was taken on its behalf.
     void adopt() noexcept;
+    /// For the library: adds what this shared mutex knows to a report.
+    void look(detail::wait_facts& f) const noexcept;
+    /// As look(), of a copy, which no thread changes.
+    void look_at_copy(detail::wait_facts& f) const noexcept;
 
 private:
     friend class detail::shared_mutex_resumption;
@@ -84,6 +89,7 @@ private:
     void release() noexcept;
     void release_shared() noexcept;
     void leaves_queue(std::uintptr_t as) noexcept;
+    void took() noexcept;
     [[nodiscard]] entry* grant() noexcept;
 
     // In entry::wants.
@@ -94,6 +100,8 @@ private:
     // Under the list's lock.
     std::uint32_t m_readers = 0;
     bool m_writer = false;
+    // The activation that has locked alone, for reports. Null: another way to lock it, or no task has.
+    std::atomic<const void*> m_owner{nullptr};
 };
 
 } // namespace v0

@@ -10,8 +10,12 @@ namespace pilfer {
 inline namespace v0 {
 namespace {
 
-constexpr detail::wait_kind write_kind{"a shared mutex, for itself", &detail::nothing_known};
-constexpr detail::wait_kind read_kind{"a shared mutex, with others", &detail::nothing_known};
+void look_at(const detail::suspension& s, detail::wait_facts& f) noexcept {
+    static_cast<const shared_mutex*>(s.object)->look(f);
+}
+
+constexpr detail::wait_kind write_kind{"a shared mutex, for itself", &look_at};
+constexpr detail::wait_kind read_kind{"a shared mutex, with others", &look_at};
 
 /// The name of a shared lock among those that a task holds.
 [[nodiscard]] [[maybe_unused]] const void* as_reader(const shared_mutex* m) noexcept {
@@ -43,6 +47,7 @@ void shared_mutex::release() noexcept {
     m_waiting.lock();
     detail::ensure([this] { return m_writer; }, "a shared mutex is unlocked that nobody holds for itself");
     m_writer = false;
+    m_owner.store(nullptr, detail::rlx); // before a waiter has it
     entry* const chain = grant();
     m_waiting.unlock();
     detail::go_on_all(chain);
@@ -83,10 +88,26 @@ bool shared_mutex::lock_within(detail::instant until) noexcept {
     PILFER_TEST_POINT("locks a shared mutex for itself", this);
     const bool owned = try_lock_within(until);
     if (owned) {
-        detail::takes_lock(detail::running_task(), this);
-        detail::race::locks(this);
+        took();
     }
     return owned;
+}
+
+void shared_mutex::took() noexcept {
+    detail::activation* const task = detail::running_task();
+    m_owner.store(task, detail::rlx);
+    detail::takes_lock(task, this);
+    detail::race::locks(this);
+}
+
+void shared_mutex::look(detail::wait_facts& f) const noexcept {
+    f.holder = m_owner.load(detail::rlx);
+    f.state = f.holder != nullptr ? "held alone" : nullptr;
+}
+
+void shared_mutex::look_at_copy(detail::wait_facts& f) const noexcept {
+    look(f);
+    f.state = m_readers > 0 ? "shared" : m_writer ? "held alone" : nullptr;
 }
 
 bool shared_mutex::share_within(detail::instant until) noexcept {
@@ -104,8 +125,7 @@ void shared_mutex::lock_cancellable() {
     while (!try_lock_within(detail::never, detail::leaves::when_stopped)) {
         detail::leave_if_stopped();
     }
-    detail::takes_lock(detail::running_task(), this);
-    detail::race::locks(this);
+    took();
 }
 
 void shared_mutex::lock_shared_cancellable() {

@@ -54,6 +54,37 @@ void locks(pilfer::pool& p) {
     await_suspended(p, 2);
 }
 
+/// Tasks that are inside locks of other kinds, and tasks that wait for these.
+void holders(pilfer::pool& p) {
+    static pilfer::shared_mutex alone, read, outside;
+    static pilfer::synchronized<int> plain;
+    static pilfer::synchronized<int, pilfer::shared_mutex> shared;
+    static pilfer::monitor<int> gate;
+    static pilfer::event never;
+    static const pilfer::object_name names[] = {{alone, "alone"}, {read, "read"},     {outside, "outside"},
+                                                {plain, "plain"}, {shared, "shared"}, {gate, "gate"}};
+    outside.lock();
+    p.submit({.name = "writer"}, [] {
+        alone.lock();
+        never.wait();
+    });
+    p.submit({.name = "reader"}, [] {
+        read.lock_shared();
+        never.wait();
+    });
+    p.submit({.name = "in plain"}, [] { plain.call([](int&) { never.wait(); }); });
+    p.submit({.name = "in shared"}, [] { shared.call([](int&) { never.wait(); }); });
+    p.submit({.name = "in gate"}, [] { gate.call([](int&) { never.wait(); }); });
+    await_suspended(p, 5);
+    p.submit([] { alone.lock_shared(); });
+    p.submit([] { read.lock(); });
+    p.submit([] { outside.lock(); });
+    p.submit([] { plain.call([](int&) {}); });
+    p.submit([] { shared.read([](const int&) {}); });
+    p.submit([] { gate.call([](int&) {}); });
+    await_suspended(p, 11);
+}
+
 /// As locks(), with names of the mutexes, one of a structure around them, and many of other objects.
 void named(pilfer::pool& p) {
     static std::vector<pilfer::event> others(2'000);
@@ -254,6 +285,8 @@ int main(int count, char** words) {
         waits(p, count > 2 ? static_cast<unsigned>(std::atoi(words[2])) : 3);
     } else if (std::strcmp(kind, "named") == 0) {
         named(p);
+    } else if (std::strcmp(kind, "holders") == 0) {
+        holders(p);
     } else if (std::strcmp(kind, "stacks") == 0) {
         stacks(p);
     } else if (std::strcmp(kind, "texts") == 0) {

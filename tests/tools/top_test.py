@@ -126,6 +126,21 @@ class Top(unittest.TestCase):
             self.assertEqual({lock["name"] for lock in found["mutexes"]}, {"accounts", 'audit "log"'})
             self.assertEqual({wait["object_name"] for wait in found["waiting"]}, {"accounts", 'audit "log"', "event 1500"})
 
+    def test_holders_of_locks_of_every_kind(self):
+        with Target("holders") as target:
+            locks = {lock["name"]: lock for lock in looked(target.pid)["mutexes"]}
+            shown = "\n".join(top("--once", target.pid).stdout.splitlines())
+        self.assertEqual({name: lock["waiters"] for name, lock in locks.items()}, dict.fromkeys(locks, 1))
+        self.assertEqual({name for name, lock in locks.items() if lock["shared_mutex"]}, {"alone", "read", "outside", "shared"})
+        for name in ("alone", "plain", "shared", "gate"):
+            self.assertRegex(locks[name]["holder"], r"^context \d+$")
+        self.assertEqual(locks["read"]["holder"], "readers, whose names it does not keep")
+        self.assertEqual(locks["outside"]["holder"], "a thread outside the pools, or a task without a stack")
+        self.assertRegex(shown, r"\n(shared )?mutex 0x")
+        self.assertRegex(shown, r'waits [0-9.]+ s for a shared mutex, with others \("alone", 0x[0-9a-f]+\), held by context \d+ "writer"')
+        for name, inside in (("plain", "in plain"), ("gate", "in gate")):
+            self.assertRegex(shown, rf'waits [0-9.]+ s for a mutex \("{name}", 0x[0-9a-f]+\), held by context \d+ "{inside}"')
+
     def test_names_that_are_no_text(self):
         """A screen and JSON are UTF-8, whatever the memory of the process has. Names are cut between characters."""
         with Target("texts") as target:

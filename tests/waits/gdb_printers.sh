@@ -17,7 +17,7 @@ source $script
 run
 frame function main
 END
-for member in pool held free_one gate table shared_table written read shared full unset three two none promised later done empty idle_graph no_task; do
+for member in pool held free_one gate table shared_table written read shared alone full unset three two none promised later done empty idle_graph no_task; do
     printf 'echo %s:\\n\noutput s.%s\necho \\n\n' "$member" "$member" >>"$folder/commands"
 done
 printf 'echo children:\\n\noutput *s.children\necho \\n\n' >>"$folder/commands"
@@ -43,6 +43,7 @@ expect shared_table 'synchronized \(free; no context waits\) = \{value = 6\}'
 expect written 'synchronized \(held alone by context [0-9]+ of pool 1; no context waits\) = \{value = 7\}'
 expect read 'synchronized \(shared by 1, among them context [0-9]+ of pool 1; no context waits\) = \{value = 8\}'
 expect shared 'shared_mutex \(shared by 1; no context waits\)'
+expect alone 'shared_mutex \(held alone by context [0-9]+ of pool 1; no context waits\)'
 expect full 'channel \(1 of 1 values; 1 waits: context [0-9]+ "sender"\)'
 expect unset 'event \(not set; 2 wait: context [0-9]+.*, context .*\)'
 expect three 'latch \(3 to count down; no context waits\)'

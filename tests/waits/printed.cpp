@@ -20,6 +20,7 @@ struct shown {
     pilfer::synchronized<int, pilfer::shared_mutex> written{7};
     pilfer::synchronized<int, pilfer::shared_mutex> read{8};
     pilfer::shared_mutex shared;
+    pilfer::shared_mutex alone;
     pilfer::channel<int> full{1};
     pilfer::event unset;
     pilfer::latch three{3};
@@ -38,6 +39,7 @@ struct shown {
         task("owner", [this] {
             held.lock();
             shared.lock_shared();
+            alone.lock();
             written.call([this](int&) {
                 read.read([this](const int&) { table.call([this](int&) { unset.wait(); }); });
             });

@@ -370,9 +370,12 @@ def mutex_state(value):
 
 def shared_mutex_state(value):
     readers = scalar(value["m_readers"])
-    if not readers:
-        return "held alone" if scalar(value["m_writer"]) else "free"
-    return "shared by %d" % readers
+    if readers:
+        return "shared by %d" % readers
+    if not scalar(value["m_writer"]):
+        return "free"
+    owner = scalar(value["m_owner"])  # a task
+    return "held alone by " + holder(owner) if owner else "held alone"
 
 
 def future_state(value):
@@ -453,8 +456,8 @@ def describe_synchronized(value):
         return "%s; %s" % (mutex_state(lock), waited_for(value))
     state = shared_mutex_state(lock)
     inside = scalar(value["m_lock"]["m_inside"])  # of several readers at most one
-    if inside and state != "free":
-        state += " by %s" % holder(inside) if state == "held alone" else ", among them %s" % holder(inside)
+    if inside and state.startswith("shared"):
+        state += ", among them %s" % holder(inside)
     return "%s; %s" % (state, waited_for(value))
 
 
