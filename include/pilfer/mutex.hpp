@@ -6,6 +6,7 @@
 
 #include <pilfer/detail/base/race.hpp>
 #include <pilfer/detail/base/test_point.hpp>
+#include <pilfer/detail/cancel/holding.hpp>
 #include <pilfer/detail/cancel/points.hpp>
 #include <pilfer/detail/sync/mutex_protocol.hpp>
 #include <pilfer/detail/task/worker.hpp>

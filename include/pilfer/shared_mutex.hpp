@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 
+#include <pilfer/detail/cancel/holding.hpp>
 #include <pilfer/detail/wait/wait.hpp>
 
 namespace pilfer {

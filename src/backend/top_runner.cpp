@@ -1,3 +1,5 @@
+#include <pilfer/detail/task/nested.hpp>
+
 #include "backend/top_runner.hpp"
 
 #include "worker/team.hpp"
@@ -11,7 +13,7 @@ top_runner::top_runner(scheduler& w, team& t) noexcept : m_worker(w), m_team(t) 
 bool top_runner::help_on_top() noexcept {
     // A worker that suspends its last context must be able to start another one, or have nothing left to
     // start. Otherwise its tasks would wait for a stack, and the stacks for its tasks.
-    if (m_team.is_forked_child() || m_worker.switching.has_context() || m_worker.switching.takes_beyond()) {
+    if (m_team.is_forked_child() || m_worker.reserve.has_context() || m_worker.reserve.takes_beyond()) {
         return false;
     }
     const task_word task = help_own();

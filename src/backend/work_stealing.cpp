@@ -54,7 +54,7 @@ void work_stealing::make_runnable(suspension& s) noexcept {
     }
 }
 
-std::uintptr_t work_stealing::refill_contexts(scheduler& w) noexcept { return w.switching.refill_contexts(); }
+std::uintptr_t work_stealing::refill_contexts(scheduler& w) noexcept { return w.reserve.refill_contexts(); }
 
 bool work_stealing::help_on_top(scheduler& w) noexcept { return top_runner(w, m_team).help_on_top(); }
 
@@ -72,7 +72,7 @@ void work_stealing::run_blocking(scheduler& w, blocking_job& job) noexcept {
     // A frame that gets no stack for other tasks helps none of them. In a child of fork() no thread would
     // come.
     bool taken = false;
-    if (!m_team.is_forked_child() && w.switching.has_context()) {
+    if (!m_team.is_forked_child() && w.reserve.has_context()) {
         m_team.each_service([&](service& s) { taken = taken || s.take(job); });
     }
     if (!taken) {

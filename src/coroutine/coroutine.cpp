@@ -1,6 +1,8 @@
 // Coroutines in a pool: suspension, resumption, and waits for them. Argument: README.md.
 #include <pilfer/detail/base/test_point.hpp>
+#include <pilfer/detail/cancel/holding.hpp>
 #include <pilfer/detail/coroutine/coroutine.hpp>
+#include <pilfer/detail/task/nested.hpp>
 
 #include <algorithm>
 #include <exception>

@@ -152,7 +152,7 @@ void exploring::run(scheduler& w) noexcept {
         m_team.life.worker_is_idle();
         os::futex_wait(m_asked, 0);
     }
-    w.switching.give_contexts();
+    w.reserve.give_contexts();
 }
 
 void exploring::end_threads(unsigned threads) noexcept {
@@ -216,7 +216,7 @@ void exploring::enter(const ready& r) noexcept {
         m_here->switching.resume_now(*r.frame);
         return;
     }
-    if ((r.task & kind_mask) != kind_continuation && !m_here->switching.has_context()) {
+    if ((r.task & kind_mask) != kind_continuation && !m_here->reserve.has_context()) {
         os::write_error("pilfer: there is no memory for the stack of a task whose schedules are explored\n");
         std::abort();
     }

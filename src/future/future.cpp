@@ -7,6 +7,7 @@
 
 #include <pilfer/detail/base/race.hpp>
 #include <pilfer/detail/base/test_point.hpp>
+#include <pilfer/detail/task/nested.hpp>
 
 #include "platform/os.hpp"
 #include "pool/pool_core.hpp"

@@ -59,7 +59,7 @@ void guest_slot::work_until(guest& v) noexcept {
     work_begins();
     // over() may call fork(). The child must not touch this slot.
     while (!v.over(v) && !m_pool.stopping() && !m_pool.is_forked_child()) {
-        if (!m_worker->step() && !m_pool.stopping() && !m_worker->resting.looks_again()) {
+        if (!m_worker->step() && !m_pool.stopping() && !m_worker->looking.looks_again()) {
             m_worker->resting.sleep();
             work_begins();
         }
@@ -68,7 +68,7 @@ void guest_slot::work_until(guest& v) noexcept {
     m_worker->guest = nullptr;
     if (!m_pool.is_forked_child()) {
         // If this guest was woken or searched, another worker has to look instead.
-        m_worker->resting.found_work(m_worker->index);
+        m_worker->looking.found_work(m_worker->index);
         m_worker->log.note_missed();
         leave();
     }
@@ -110,7 +110,7 @@ void guest_slot::leave() noexcept {
     m_worker->set_there(false);
     std_atom::fence_sc(); // pool.V2
     m_worker->forward_inbox();
-    m_worker->switching.give_contexts();
+    m_worker->reserve.give_contexts();
     m_worker->current_activity.store(activity::resting, rel);
     // Thieves can steal the tasks that its frames have left in the deque, as they do during a long task.
     const bool leaves_tasks = m_worker->deque.thief().has_any();
@@ -131,7 +131,7 @@ void guest_slot::leave() noexcept {
 /// first. Tasks that an earlier guest left in this slot's deque are not covered: while the slot is taken,
 /// has_left() is false for it.
 bool guest_slot::ask_outside(bool (*ask)(void*), void* self) noexcept {
-    m_worker->resting.found_work(m_worker->index);
+    m_worker->looking.found_work(m_worker->index);
     m_worker->disappear();
     const helping here(m_pool);
     const bool yes = ask(self);

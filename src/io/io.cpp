@@ -81,7 +81,7 @@ constexpr detail::wait_kind writable_kind{"a descriptor to be writable",
     }
     auto& here = *static_cast<detail::scheduler*>(w);
     w->pool->alarms->expect(here, detail::any_time,
-                            here.switching.has_context() ? detail::told::soon : detail::told::at_once);
+                            here.reserve.has_context() ? detail::told::soon : detail::told::at_once);
     detail::wait_in(s->list, self, until, what == os::can_read ? readable_kind : writable_kind,
                     reinterpret_cast<const void*>(static_cast<std::uintptr_t>(fd)), detail::awaited::anything,
                     detail::leaves::when_stopped);

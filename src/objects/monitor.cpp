@@ -1,5 +1,7 @@
 // Monitor calls with conditions: the waiting callers, and the thread that serves their calls.
 #include <pilfer/detail/base/test_point.hpp>
+#include <pilfer/detail/cancel/holding.hpp>
+#include <pilfer/detail/task/nested.hpp>
 #include <pilfer/monitor.hpp>
 
 #include <pilfer/cancel.hpp>

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <pilfer/detail/task/parked.hpp>
+#include <pilfer/detail/task/suspension.hpp>
 #include <pilfer/detail/task/worker.hpp>
 
 namespace pilfer {

@@ -1,5 +1,6 @@
 // Detached tasks, whose end is not awaited, and the exceptions that they throw.
 #include <pilfer/detail/pool/detached.hpp>
+#include <pilfer/detail/task/nested.hpp>
 
 #include <exception>
 #include <stdexcept>

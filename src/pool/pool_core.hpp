@@ -29,6 +29,8 @@ class guest_slots;
 
 /// In a child of fork(), by its only thread.
 void forget_common_pool() noexcept;
+/// True while the calling thread makes the common pool.
+[[nodiscard]] bool makes_common_pool() noexcept;
 
 class pool_core : public team {
 public:

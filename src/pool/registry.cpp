@@ -207,7 +207,7 @@ namespace {
     for (const pool_entry* e = pilfer_v0_pools; e != nullptr; e = e->next) {
         e->pool->stacks.show_to_leak_sanitizer([e](const context& c) noexcept {
             for (unsigned i = 0; i < e->pool->schedulers(); ++i) {
-                if (e->pool->at(i).switching.keeps_at_rest(c)) {
+                if (e->pool->at(i).reserve.keeps_at_rest(c)) {
                     return true;
                 }
             }

@@ -9,6 +9,7 @@
 #include <pilfer/detail/base/test_point.hpp>
 #include <pilfer/detail/scope/timed_sync.hpp>
 #include <pilfer/detail/task/bound_frames.hpp>
+#include <pilfer/detail/task/nested.hpp>
 
 #include "base/write.hpp"
 #include "cancel/cancellation.hpp"

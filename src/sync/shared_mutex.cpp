@@ -2,6 +2,7 @@
 
 #include <pilfer/detail/base/race.hpp>
 #include <pilfer/detail/base/test_point.hpp>
+#include <pilfer/detail/cancel/holding.hpp>
 #include <pilfer/detail/cancel/points.hpp>
 
 #include "sync/kinds.hpp"

@@ -1,7 +1,6 @@
 // Waiting and releasing: for contexts and for foreign threads alike.
 #include <exception>
 
-#include "base/once.hpp"
 #include "platform/os.hpp"
 #include "wait/host.hpp"
 #include "wait/short_wait.hpp"
@@ -25,37 +24,10 @@ void look_at_task(const suspension& self, wait_facts& f) noexcept {
 constexpr wait_kind join_kind{"another branch of its join", &look_at_task, true};
 constexpr wait_kind run_kind{"the task that it gave to another pool's run()", &look_at_task};
 
-/// Of the calling thread: waits in a row that were longer than a look, and those since then.
-struct look_patience {
-    unsigned in_vain = 0;
-    unsigned skipped = 0;
-};
-constinit thread_local look_patience looks_outside;
-
 // Used by threads outside only, whose code never moves to another thread.
 constinit thread_local host* host_here = nullptr;
 
 } // namespace
-
-/// With a single CPU there is no spin: it would only keep the awaited thread from running.
-bool short_wait::begins() noexcept {
-    static constinit os::asked_once cpus;
-    const bool alone = cpus.get([]() noexcept { return os::affinity_cpus(); }) == 1;
-    constexpr unsigned enough = 2;
-    constexpr unsigned try_again = 32;
-    if (alone) {
-        return false;
-    }
-    if (looks_outside.in_vain < enough) {
-        return true;
-    }
-    looks_outside.skipped = (looks_outside.skipped + 1) % try_again;
-    return looks_outside.skipped == 0;
-}
-
-void short_wait::ends(bool helped) noexcept {
-    looks_outside.in_vain = helped ? 0 : looks_outside.in_vain + 1;
-}
 
 PILFER_NOINLINE host* host::here() noexcept { return host_here; }
 void host::set_here(host* h) noexcept { host_here = h; }

@@ -183,7 +183,7 @@ void wait_in(waiters& list, waiters::entry& e, instant until, const wait_kind& w
         return;
     }
     auto& here = *static_cast<scheduler*>(w);
-    const bool leaves = what == awaited::a_holder || here.switching.has_context();
+    const bool leaves = what == awaited::a_holder || here.reserve.has_context();
     timed_wait timed(list, e, why, object, what);
 #if defined(PILFER_TEST)
     if (object != nullptr && waits_as_recorded(timed)) {

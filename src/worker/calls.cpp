@@ -1,11 +1,9 @@
-// The cold calls that templates make into a worker: what its back-end does, and lists of free contexts,
-// records and blocks that are empty or too long.
-#include <new>
+// The cold calls that templates make into a worker: what its back-end does, and counts.
+#include <atomic>
 
 #include "worker/team.hpp"
 
 #include <pilfer/detail/base/race.hpp>
-#include <pilfer/detail/base/test_point.hpp>
 
 namespace pilfer {
 inline namespace v0 {
@@ -40,64 +38,8 @@ void make_runnable(suspension* s) noexcept {
     t.backend().make_runnable(*s);
 }
 
-std::uintptr_t refill_contexts(worker* w) noexcept {
-    return backend_of(w).refill_contexts(*static_cast<scheduler*>(w));
-}
-
 bool backend::may_announce(const scheduler& w) const noexcept {
     return w.current.load(rlx) != nullptr; // on the stack of a scheduler nothing can be announced
-}
-
-void put_context_cold(worker* w, context* c) noexcept {
-    auto& stacks = static_cast<scheduler*>(w)->crew().stacks;
-    if (context* rest = put_and_cut(w->free_contexts, c, stacks.keep())) {
-        if (!static_cast<scheduler*>(w)->crew().is_forked_child()) { // else its lock may be held for ever
-            stacks.give(rest);
-        }
-    }
-}
-
-void* take_record_cold(worker* w, unsigned size_class) {
-    free_record* list = static_cast<scheduler*>(w)->crew().records.take(size_class);
-    san::acquire(list);
-    w->free_records[size_class].store(list->next.load(rlx), rlx);
-    return list + 1;
-}
-
-void put_record_cold(worker* w, unsigned size_class, free_record* r) noexcept {
-    static_cast<scheduler*>(w)->crew().records.put(w->free_records[size_class], size_class, r);
-}
-
-void* take_block(std::size_t bytes) noexcept {
-    if (PILFER_TEST_MEMORY_FAULT("no memory for the state of a future")) {
-        return nullptr;
-    }
-    const std::size_t c = block_class_of(bytes);
-    if (c == block_classes) {
-        return ::operator new(bytes, std::nothrow);
-    }
-    if (recycles_blocks) {
-        auto* const self = static_cast<scheduler*>(this_worker());
-        void* const block =
-            self != nullptr ? self->blocks[c].take(self->crew().blocks, c) : blocks_outside_pools::take(c);
-        if (block != nullptr) {
-            return block;
-        }
-    }
-    return ::operator new(block_bytes[c], std::nothrow);
-}
-
-void put_block(void* block, std::size_t bytes) noexcept {
-    const std::size_t c = block_class_of(bytes);
-    if (!recycles_blocks || c == block_classes) {
-        ::operator delete(block);
-        return;
-    }
-    if (auto* const self = static_cast<scheduler*>(this_worker())) {
-        self->blocks[c].put(self->crew().blocks, c, block);
-    } else if (!blocks_outside_pools::put(c, block)) {
-        ::operator delete(block);
-    }
 }
 
 void count_dropped(worker* w, std::uint64_t tasks) noexcept {
@@ -115,6 +57,26 @@ void count_plain_call(worker* w) noexcept {
     self.log.note(trace::what::plain_call);
 }
 
+namespace {
+
+// Accessed only through functions that are never inlined, not even by link-time optimisation. Otherwise a
+// caller would keep the address across a switch, and then use the variable of its former thread.
+thread_local std::atomic<std::uint64_t> last_suppressed = 0;
+
+} // namespace
+
+void count_suppressed(std::uint64_t others) noexcept {
+    if (worker* w = this_worker(); w != nullptr && others != 0) {
+        static_cast<scheduler*>(w)->count.exceptions_suppressed.add(others);
+    }
+}
+
+PILFER_NOINLINE void note_suppressed(std::uint64_t others) noexcept { last_suppressed.store(others, rlx); }
+
 } // namespace detail
+PILFER_NOINLINE std::uint64_t suppressed_exceptions() noexcept {
+    return detail::last_suppressed.load(detail::rlx);
+}
+
 } // namespace v0
 } // namespace pilfer

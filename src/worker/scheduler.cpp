@@ -1,7 +1,6 @@
-// The loop of one worker: what to look at next, and how tasks are entered and left.
+// The loop of one worker: what to look at next.
 #include "worker/scheduler.hpp"
 
-#include "base/probe.hpp"
 #include "deque/rings.hpp"
 #include "memory/numbers.hpp"
 #include "worker/team.hpp"
@@ -40,8 +39,8 @@ PILFER_NOINLINE PILFER_NO_SANITIZE worker* this_worker_cold() noexcept {
 scheduler::scheduler(team& crew, pool_core& owner, unsigned number, bool pinned)
     : worker(make_first_ring(first_capacity), pinned, PILFER_CHAOS_START_INDEX(first_capacity)),
       log(count, crew.settings().debug.trace_events), marks(*this, crew), switching(*this, crew),
-      resting(*this, crew), sharing(*this, crew), theft(*this, crew, number), m_team(crew),
-      m_backend(crew.backend()) {
+      reserve(*this, crew), looking(*this, crew), resting(*this, crew), sharing(*this, crew),
+      theft(*this, crew, number), m_team(crew), m_backend(crew.backend()) {
     pool = &owner;
     index = number;
     recording = crew.settings().debug.profile;
@@ -78,15 +77,15 @@ void scheduler::work() noexcept {
         if (m_team.stopping()) {
             break;
         }
-        if (resting.looks_again()) {
+        if (looking.looks_again()) {
             continue;
         }
         resting.sleep();
         work_begins();
     }
     log.note_missed();
-    resting.settle();
-    switching.give_contexts();
+    looking.settle();
+    reserve.give_contexts();
 }
 
 // ---- looking for work -------------------------------------------------------------------------
@@ -125,24 +124,6 @@ bool scheduler::step() noexcept {
            (m_team.expects() && m_team.watch().look_again(*this)); // cheaper than to sleep first
 }
 
-void scheduler::note_begin_cold(scope_node* parent) noexcept {
-    m_team.each_service([this, parent](service& one) { one.task_begins(*this, parent); });
-}
-
-void scheduler::hand_on() noexcept {
-    if (m_team.expects()) [[unlikely]] {
-        m_team.watch().found_work(*this);
-    }
-    if (m_owes_notice) [[unlikely]] {
-        m_owes_notice = false;
-        if (!resting.has_token() && anything_queued()) {
-            m_team.wakes.notify_any();
-        }
-    }
-}
-
-bool scheduler::retires() const noexcept { return m_team.is_retired(index); }
-
 /// Resumes a context that must run on this worker.
 bool scheduler::resume_here() noexcept {
     auto* n = m_inbox.pop();
@@ -174,20 +155,8 @@ void scheduler::wait_for_inbox() noexcept {
     }
 }
 
-void scheduler::woke(unsigned i) noexcept {
-    count.wakes.add();
-    log.note(trace::what::wake, i);
-    PILFER_PROBE2(wake, index, i);
-}
-
-void scheduler::stole(unsigned victim, std::int64_t tasks) noexcept {
-    count.run_stolen.add();
-    count.tasks_stolen.add(static_cast<std::uint64_t>(tasks));
-    PILFER_PROBE3(steal, index, victim, tasks);
-}
-
 void scheduler::resume_found(submission_queue<std_atom>::node* n, trace::what how) noexcept {
-    resting.found_work(index);
+    looking.found_work(index);
     count.run_resumed.add();
     auto& waited = *static_cast<suspension*>(n);
     log.note_resume(how, waited.act->ctx);
@@ -198,14 +167,14 @@ void scheduler::resume_found(submission_queue<std_atom>::node* n, trace::what ho
 bool scheduler::run_own() noexcept {
     auto own = deque.owner();
     const task_word newest = own.peek();
-    if (newest == 0 || ((newest & kind_mask) != kind_continuation && !switching.has_context())) {
+    if (newest == 0 || ((newest & kind_mask) != kind_continuation && !reserve.has_context())) {
         return false;
     }
     const task_word task = own.pop(taken_back_at_once(m_team.settings()));
     if (task == 0) {
         return false;
     }
-    resting.found_work(index);
+    looking.found_work(index);
     sharing.share_between_tasks();
     count.run_own.add();
     log.note_run(trace::what::run_own, task);
@@ -221,7 +190,7 @@ bool scheduler::run_prompts() noexcept {
     for (; auto* const n = m_prompts.pop(); ++others) {
         m_team.queue_counted(static_cast<submission*>(n), priority::high);
     }
-    if (!switching.has_context()) {
+    if (!reserve.has_context()) {
         m_team.queue_counted(first, priority::high);
         return false;
     }
@@ -232,7 +201,7 @@ bool scheduler::run_prompts() noexcept {
 }
 
 bool scheduler::run_submission(priority lowest) noexcept {
-    if (m_team.submissions.empty_from(lowest) || !switching.has_context()) {
+    if (m_team.submissions.empty_from(lowest) || !reserve.has_context()) {
         return false;
     }
     std::uint32_t turn = m_turn;
@@ -249,38 +218,13 @@ bool scheduler::run_submission(priority lowest) noexcept {
 
 void scheduler::start_submission(submission& s, priority level) noexcept {
     m_level = level;
-    resting.found_work(index);
+    looking.found_work(index);
     count.run_submitted.add();
     log.note_slice(trace::what::run_submitted, trace::task::submission);
     m_ends = m_ends + 1;
     spark* const job = &s;
     san::release(job);
     switching.start(reinterpret_cast<task_word>(job) | kind_spark);
-}
-
-/// Called before a context is entered, which may never return. Queued work must not wait for it, unless it is
-/// of a lower level: the worker gets a yield request. A worker that retires gets one too, because it is back
-/// only for frames that can resume on no other worker.
-void scheduler::remind(priority level) noexcept {
-    if ((anything_queued(level) || m_team.left_tasks.any() ||
-         (retires() && m_team.settings().resume == resume::anywhere)) &&
-        !deque.signal().has(signal_word<std_atom>::yield_request)) {
-        deque.signal().set(signal_word<std_atom>::yield_request);
-    }
-}
-
-// ---- running what was found -------------------------------------------------------------------
-
-void scheduler::execute(task_word task) noexcept {
-    m_ends = m_ends + 1;
-    if ((task & kind_mask) != kind_continuation) {
-        switching.start(task);
-        return;
-    }
-    auto* const s = reinterpret_cast<scope_node*>(task & ~kind_mask);
-    remind(m_level);
-    m_backend.task_begins(*this, task);
-    switching.continue_rest(*s);
 }
 
 } // namespace detail

@@ -18,6 +18,8 @@
 #include "trace/event_log.hpp"
 #include "trace/tally.hpp"
 #include "worker/announcer.hpp"
+#include "worker/context_reserve.hpp"
+#include "worker/lookout.hpp"
 #include "worker/scope_marker.hpp"
 #include "worker/sleeper.hpp"
 #include "worker/switcher.hpp"
@@ -151,6 +153,8 @@ public:
     event_log log;
     scope_marker marks;
     switcher switching;
+    context_reserve reserve;
+    lookout looking;
     sleeper resting;
     announcer sharing;
     thief theft;

@@ -2,6 +2,7 @@
 
 #include <pilfer/detail/context/held_lock.hpp>
 #include <pilfer/detail/task/bound_frames.hpp>
+#include <pilfer/detail/task/free_lists.hpp>
 
 #include "base/probe.hpp"
 #include "context/switch.hpp"
@@ -43,50 +44,12 @@ void switcher::enter_thread() noexcept {
 
 void switcher::take_over() noexcept { san::acquire(&m_view); }
 
-bool switcher::has_context() noexcept {
-    return m_worker.free_contexts.load(rlx) != 0 || m_worker.backend().refill_contexts(m_worker) != 0;
-}
-
-void switcher::give_contexts() noexcept {
-    if (context* const mine = ranked<context>::node(m_worker.free_contexts.exchange(0, rlx))) {
-        m_team.stacks.give(mine);
-    }
-}
-
-bool switcher::keeps_at_rest(const context& c) const noexcept {
-    if (m_worker.current.load(rlx) != nullptr) {
-        return false;
-    }
-    const context* at = ranked<context>::node(m_worker.free_contexts.load(rlx));
-    while (at != nullptr && at != &c) {
-        at = ranked<context>::node(at->next.load(rlx));
-    }
-    return at != nullptr;
-}
-
-/// Called right before `a` is entered. From the end of the program on, LeakSanitizer also has to see the
-/// stacks that later tasks take from this list.
-void switcher::leaves_rest([[maybe_unused]] activation* a) noexcept {
-#if defined(PILFER_ASAN)
-    m_worker.current.store(a, rlx);
-    std_atom::fence_sc(); // this store, then the look; on the other side keeps_at_rest()
-    if (m_team.stacks.shown() && !m_list_is_shown) [[unlikely]] {
-        m_list_is_shown = true; // what joins the list later was in use, or came by take()
-        stack_pool::show(*a->ctx);
-        for (const context* c = ranked<context>::node(m_worker.free_contexts.load(rlx)); c != nullptr;
-             c = ranked<context>::node(c->next.load(rlx))) {
-            stack_pool::show(*c);
-        }
-    }
-#endif
-}
-
 /// Resumes the parent after a spawn whose child is still running on another worker.
 PILFER_NO_SANITIZE void* switcher::continue_parent(scope_node& s) noexcept {
     PILFER_CHAOS_POINT(enter);
     activation* owner = m_team.take_rest(s);
     m_worker.current.store(owner, rlx);
-    leaves_rest(owner);
+    m_worker.reserve.leaves_rest(owner);
     san::leave(&m_view, owner->ctx->view);
     void* message = pilfer_v0_continue(&m_sp, &s.head().rest);
     san::enter(m_view);
@@ -95,7 +58,7 @@ PILFER_NO_SANITIZE void* switcher::continue_parent(scope_node& s) noexcept {
 
 PILFER_NO_SANITIZE void* switcher::enter_context(context* c, task_word job) noexcept {
     c->job = reinterpret_cast<void*>(job);
-    leaves_rest(&c->self);
+    m_worker.reserve.leaves_rest(&c->self);
     san::leave(&m_view, c->view);
     // The context's own record is the end of its stack.
     void* message = pilfer_v0_start(&m_sp, c, &context_main, c);
@@ -121,7 +84,7 @@ PILFER_NOINLINE void switcher::let_go(suspension& s) noexcept {
 
 PILFER_NO_SANITIZE void* switcher::enter_suspended(suspension& s) noexcept {
     let_go(s);
-    leaves_rest(s.act);
+    m_worker.reserve.leaves_rest(s.act);
     san::release(&s);
     san::leave(&m_view, s.act->ctx->view);
     void* message = pilfer_v0_switch(&m_sp, s.sp, static_cast<worker*>(&m_worker));
@@ -230,36 +193,6 @@ PILFER_NO_SANITIZE void switcher::leave_context(context* c, suspension* next) no
     }
     san::leave(nullptr, m_view);
     pilfer_v0_jump(m_sp, nullptr);
-}
-
-bool switcher::takes_beyond() noexcept {
-    const context* const here = m_worker.current.load(rlx)->ctx;
-    const auto at = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
-    if (here == nullptr ||
-        at - reinterpret_cast<std::uintptr_t>(here->low) >= m_team.stacks.stack_size() / 2) {
-        return false;
-    }
-    const context* const one = m_team.stacks.take_beyond();
-    if (one == nullptr) {
-        return false;
-    }
-    m_worker.free_contexts.store(one->link.load(rlx), rlx);
-    return true;
-}
-
-std::uintptr_t switcher::refill_contexts() noexcept {
-    if (m_team.is_forked_child()) {
-        return 0; // in a child of fork(): another thread may have held the lock of the stacks
-    }
-    // Only a pool with a limit refuses. The promises of other pools hold while stacks are available.
-    if (m_team.settings().max_contexts != 0 && PILFER_CHAOS_MAYBE(refuse_context)) {
-        return 0;
-    }
-    PILFER_CHAOS_POINT(contexts);
-    const context* const first = m_team.stacks.take(32);
-    const std::uintptr_t list = first != nullptr ? first->link.load(rlx) : 0;
-    m_worker.free_contexts.store(list, rlx);
-    return list;
 }
 
 } // namespace detail

@@ -42,7 +42,7 @@ bool thief::try_steal(unsigned victim, bool may_reach) noexcept {
     scheduler& v = m_team.at(victim);
     auto other = v.deque.thief();
     m_worker.count.steals_tried.add();
-    const bool sparks = m_worker.switching.has_context();
+    const bool sparks = m_worker.reserve.has_context();
     const std::int64_t amount = sparks ? amount_of(victim) : 1;
     const auto accept = [sparks](task_word t) { return sparks || (t & kind_mask) == kind_continuation; };
     steal_result got = other.steal(accept);
@@ -102,7 +102,7 @@ std::int64_t thief::take_more(unsigned victim, std::int64_t more) noexcept {
 void thief::run_theft(task_word task, unsigned victim, std::int64_t tasks) noexcept {
     m_chooser.succeeded(victim);
     m_worker.set_level(m_team.at(victim).level());
-    m_worker.resting.found_work(victim);
+    m_worker.looking.found_work(victim);
     m_worker.stole(victim, tasks);
     m_worker.log.note_run(trace::what::run_stolen, task, victim, static_cast<std::uint32_t>(tasks));
     if (m_team.settings().balance.steal.what == steal_amount::rule::adaptive &&
@@ -128,8 +128,8 @@ bool thief::search() noexcept {
         return false;
     }
     judge_last_theft();
-    m_worker.resting.search_begins(); // before the first look
-    if (m_worker.resting.has_token()) {
+    m_worker.looking.search_begins(); // before the first look
+    if (m_worker.looking.has_token()) {
         const unsigned hint = m_team.idle().hint(m_worker.index);
         if (hint < n && hint != m_worker.index && try_steal(hint, false)) {
             return true;

@@ -1,4 +1,6 @@
-// Checks for work that waits for a worker, and lets it run before the running task.
+// Frames that leave their worker to other work, or go to another worker.
+#include <pilfer/yield.hpp>
+
 #include <thread>
 
 #include "worker/team.hpp"
@@ -6,38 +8,6 @@
 namespace pilfer {
 inline namespace v0 {
 namespace detail {
-
-bool scheduler::anything_queued(priority lowest) noexcept {
-    // Submissions before runnable contexts: a worker that yields pushes its context and takes a submission
-    // afterwards, so one of the two is seen.
-    return !m_inbox.empty() || !m_team.submissions.empty_from(lowest) || !m_team.runnable.empty();
-}
-
-bool scheduler::anything_ready() noexcept {
-    if (m_team.stopping() || anything_queued()) {
-        return true;
-    }
-    for (unsigned k = 0; k < m_team.size(); ++k) {
-        if (m_team.at((index + k) % m_team.size()).deque.thief().has_any()) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/// True if a deque whose owner is gone holds a task. A frame elsewhere may wait for that task, and busy
-/// workers do not steal.
-bool scheduler::anything_left() noexcept {
-    const auto look = [this] {
-        for (unsigned i = 0; i < m_team.size(); ++i) {
-            if (m_team.has_left(i) && m_team.at(i).deque.thief().has_any()) {
-                return true;
-            }
-        }
-        return false;
-    };
-    return m_team.left_tasks.look_for(look, [this] { m_team.wakes.notify_any(); });
-}
 
 void scheduler::forward_inbox() noexcept {
     for (unsigned round = 0; !m_inbox.empty(); ++round) {
@@ -95,5 +65,13 @@ void scheduler::go_elsewhere() noexcept {
 }
 
 } // namespace detail
+void yield() noexcept {
+    if (detail::worker* w = detail::this_worker()) {
+        detail::backend_of(w).yield(*static_cast<detail::scheduler*>(w));
+    } else {
+        std::this_thread::yield();
+    }
+}
+
 } // namespace v0
 } // namespace pilfer

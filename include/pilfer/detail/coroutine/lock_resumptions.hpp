@@ -4,6 +4,7 @@
 #include <pilfer/condition_variable.hpp>
 #include <pilfer/detail/base/checked.hpp>
 #include <pilfer/detail/base/test_point.hpp>
+#include <pilfer/detail/cancel/holding.hpp>
 #include <pilfer/detail/cancel/points.hpp>
 #include <pilfer/detail/coroutine/coroutine.hpp>
 #include <pilfer/detail/sync/owner_wait.hpp>

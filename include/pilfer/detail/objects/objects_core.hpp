@@ -11,6 +11,7 @@
 #include <utility>
 
 #include <pilfer/detail/base/outcome.hpp>
+#include <pilfer/detail/cancel/holding.hpp>
 #include <pilfer/detail/objects/objects_queue.hpp>
 #include <pilfer/detail/task/runtime.hpp>
 #include <pilfer/detail/wait/wait.hpp>

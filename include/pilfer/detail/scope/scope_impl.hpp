@@ -8,6 +8,8 @@
 #include <type_traits>
 #include <utility>
 
+#include <pilfer/detail/task/free_lists.hpp>
+#include <pilfer/detail/task/nested.hpp>
 #include <pilfer/detail/task/task_options.hpp>
 #include <pilfer/scope.hpp>
 

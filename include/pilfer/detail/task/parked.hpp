@@ -7,6 +7,7 @@
 
 #include <pilfer/detail/base/park.hpp>
 #include <pilfer/detail/base/raw_lock.hpp>
+#include <pilfer/detail/task/suspension.hpp>
 #include <pilfer/detail/task/worker.hpp>
 
 namespace pilfer {

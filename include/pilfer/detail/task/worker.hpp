@@ -94,48 +94,6 @@ struct scope_head {
 struct spark;
 struct suspension;
 
-/// Facts about a wait, for readers of a report.
-struct wait_facts {
-    const char* state = nullptr;          ///< Of the awaited thing: "queued", "running"; null: not known.
-    std::int64_t left = -1;               ///< Children that have not ended; below 0: not counted.
-    const spark* task = nullptr;          ///< The awaited task.
-    const void* children_of = nullptr;    ///< The scope whose children are awaited.
-    const context* runner = nullptr;      ///< The context on which the awaited thing runs.
-    const void* holder = nullptr;         ///< The activation, or the word of a thread, that holds a mutex.
-    const void* coroutine = nullptr;      ///< The awaited coroutine, or that holds a mutex: its root's frame.
-    const pool_core* elsewhere = nullptr; ///< The other pool to which the awaited thing belongs.
-    int descriptor = -1;                  ///< The awaited descriptor, if no object is awaited.
-};
-
-/// One object for each reason to wait. look() may read whatever the waiting frame may read: the frame is not
-/// resumed meanwhile.
-struct wait_kind {
-    const char* what; ///< as in "waits for ..."; first, because the gdb script reads it
-    void (*look)(const suspension&, wait_facts&) noexcept;
-    bool for_tasks = false; ///< Waits for tasks that a recording follows anyway.
-};
-
-/// The record of a wait, on the stack of the task that waits.
-struct suspension : submission_queue<std_atom>::node {
-    void* sp = nullptr;
-    activation* act = nullptr;
-    worker* home = nullptr;
-    /// Runs on the scheduler's stack after the switch. False: resume the frame at once. If it returns true
-    /// the frame may be gone already.
-    bool (*publish)(suspension&) noexcept = nullptr;
-#if defined(PILFER_TEST)
-    bool (*publish_recorded)(suspension&) noexcept = nullptr; // the waiting task's own, in a recording
-#endif
-    exception_state exceptions{nullptr, 0}; // kept per thread by the C++ runtime
-    const wait_kind* why = nullptr;         // null: it makes way, and is queued
-    const void* object = nullptr;           // what it waits for
-    /// Its scopes are not marked as it suspends: the worker that resumes it, if another one, marks them
-    /// (scope.M6, src/scope).
-    bool share_deferred = false;
-    bool timed = false;                // its time limit ends it
-    priority level = priority::normal; // of what its worker ran
-};
-
 // The kinds of an entry.
 inline constexpr task_word kind_mask = 3;
 inline constexpr task_word kind_spark = 0;        // spark: join, async, submissions
@@ -328,75 +286,6 @@ PILFER_API void suspend(worker* w, suspension& s) noexcept;
 
 /// Gives a suspended context to the scheduler of a worker of its pool. Anyone.
 PILFER_API void make_runnable(suspension* s) noexcept;
-
-/// Fills the worker's own list, which is empty, and returns its head; 0: no context is available.
-PILFER_API std::uintptr_t refill_contexts(worker* w) noexcept;
-PILFER_API void put_context_cold(worker* w, context* c) noexcept;
-
-/// Null: no context is available; run the child as a plain call.
-[[nodiscard]] PILFER_ALWAYS_INLINE context* take_context(worker* w) noexcept {
-    std::uintptr_t head = w->free_contexts.load(rlx);
-    if (head == 0) [[unlikely]] {
-        head = refill_contexts(w);
-        if (head == 0) {
-            return nullptr;
-        }
-    }
-    context* const c = ranked<context>::node(head);
-    if (c == nullptr) {
-        __builtin_unreachable(); // a link is more than its rank: the caller asks for null once
-    }
-    san::acquire(c);
-    w->free_contexts.store(c->next.load(rlx), rlx);
-    c->change(context_state::cached, context_state::running);
-    return c;
-}
-
-PILFER_ALWAYS_INLINE void put_context(worker* w, context* c) noexcept {
-    PILFER_CHAOS_POINT(contexts);
-    // A child of spawn does not set this word: on this stack it would count on from what is left here.
-    ensure([c] { return !c->self.holds_lock(); }, "a task ended that holds a lock of the library");
-    // In the usual case the list is as it was when this context was taken from it. The comparison includes
-    // the rank of the first one: otherwise a list that grew below it would never be cut.
-    c->change(context_state::running, context_state::cached);
-    const std::uintptr_t head = w->free_contexts.load(rlx);
-    const bool as_taken = c->next.load(rlx) == head;
-    const std::uintptr_t link = c->link.load(rlx);
-    san::release(c); // after the last look at it: its pages may be given back and the record made anew
-    if (as_taken) [[likely]] {
-        w->free_contexts.store(link, rlx);
-    } else {
-        put_context_cold(w, c);
-    }
-    san::release(w->pool); // the end of the pool comes after every context's last task
-}
-
-PILFER_API void* take_record_cold(worker* w, unsigned size_class);
-PILFER_API void put_record_cold(worker* w, unsigned size_class, free_record* r) noexcept;
-
-[[nodiscard]] PILFER_ALWAYS_INLINE void* take_record(worker* w, unsigned size_class) {
-    free_record* r = w->free_records[size_class].load(rlx);
-    if (r == nullptr) [[unlikely]] {
-        return take_record_cold(w, size_class);
-    }
-    san::acquire(r);
-    w->free_records[size_class].store(r->next.load(rlx), rlx);
-    return r + 1;
-}
-PILFER_ALWAYS_INLINE void put_record(worker* w, unsigned size_class, void* payload) noexcept {
-    free_record* r = static_cast<free_record*>(payload) - 1;
-    free_record* head = w->free_records[size_class].load(rlx);
-    san::acquire(head);
-    san::release(r);
-    // Usually the list is as it was when this record was taken. Its rank is compared too: otherwise a list
-    // that grew below it would keep the small rank and never be cut.
-    if (head != nullptr && r->next.load(rlx) == head && r->rank.load(rlx) == head->rank.load(rlx) + 1)
-        [[likely]] {
-        w->free_records[size_class].store(r, rlx);
-    } else {
-        put_record_cold(w, size_class, r);
-    }
-}
 
 } // namespace detail
 } // namespace v0
