@@ -1,7 +1,7 @@
 // Descriptions of the waits of the primitives.
 #pragma once
 
-#include <pilfer/detail/task/worker.hpp>
+#include <pilfer/detail/task/suspension.hpp>
 
 namespace pilfer {
 inline namespace v0 {

@@ -12,7 +12,7 @@ namespace detail {
 class scheduler;
 class team;
 
-/// The list of free contexts of one worker, beyond its inline half in detail/task/worker.hpp.
+/// The list of free contexts of one worker, beyond its inline half in detail/task/free_lists.hpp.
 class context_reserve {
 public:
     context_reserve(scheduler& w, team& t) noexcept;

@@ -77,7 +77,7 @@ public:
     [[nodiscard]] unsigned depth_of(unsigned i) const { return m_depth[i]; }
 
 private:
-    /// As sleeper::found_work() does.
+    /// As lookout::found_work() does.
     void hand_on(unsigned i, std::vector<unsigned>& next) {
         m_idle.settle_token(i);
         for (int k = 0; k < 2; ++k) {

@@ -74,7 +74,7 @@ private:
         if (n == nullptr) {
             return false;
         }
-        if (m_token[self]) { // as sleeper::found_work()
+        if (m_token[self]) { // as lookout::found_work()
             m_token[self] = false;
             m_idle.settle_token(self);
             for (unsigned woken = 0; woken < 2 && !m_queue.empty(); ++woken) {

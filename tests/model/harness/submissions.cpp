@@ -159,7 +159,7 @@ private:
         }
         return true;
     }
-    /// As sleeper::found_work().
+    /// As lookout::found_work().
     void settle(unsigned self) {
         m_token[self] = false;
         m_alert[self] = false;

@@ -164,7 +164,7 @@ struct watched : resting {
         }
     }
     [[nodiscard]] bool retires(unsigned i) { return i >= limit.load(std::memory_order_relaxed); }
-    /// sleeper::found_work()
+    /// lookout::found_work()
     void found_work(unsigned i, bool token, bool watches) {
         if (watches && watch.held_by(i) && watch.get_up([this] { return earliest(); })) {
             find_watch(i);
