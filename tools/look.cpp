@@ -569,10 +569,11 @@ void observer::add_mutexes(double seconds, look& now) {
                 }
             }
         } else {
-            m.held_by = m.has_readers ? "readers, whose names it does not keep"
-                        : m.holder != 0 || m.is_held_alone
-                            ? "a thread outside the pools, or a task without a stack"
-                            : "nobody at this moment";
+            m.held_by = m.has_readers     ? "readers, whose names it does not keep"
+                        : m.holder != 0   ? "a thread outside the pools, or a task without a stack"
+                        : m.is_held_alone ? "a thread outside the pools, a task without a stack, or one that "
+                                            "has got it and waits for its turn"
+                                          : "nobody at this moment";
         }
         now.mutexes.push_back(std::move(m));
     }

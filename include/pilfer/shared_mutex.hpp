@@ -67,8 +67,10 @@ public:
     /// Ends lock_shared().
     void unlock_shared() noexcept;
 
-    /// For the library: the calling task holds a lock, in either way, that was taken on its behalf.
+    /// For the library: the calling task holds the lock, alone, which was taken on its behalf.
     void adopt() noexcept;
+    /// For the library: as adopt(), shared.
+    void adopt_shared() noexcept;
     /// For the library: adds what this shared mutex knows to a report.
     void look(detail::wait_facts& f) const noexcept;
     /// As look(), of a copy, which no thread changes.
@@ -90,7 +92,6 @@ private:
     void release() noexcept;
     void release_shared() noexcept;
     void leaves_queue(std::uintptr_t as) noexcept;
-    void took() noexcept;
     [[nodiscard]] entry* grant() noexcept;
 
     // In entry::wants.

@@ -40,7 +40,17 @@ void shared_mutex::unlock_shared() noexcept {
     detail::gives_lock(detail::running_task(), nullptr);
 }
 
-void shared_mutex::adopt() noexcept { detail::takes_lock(detail::running_task(), nullptr); }
+void shared_mutex::adopt() noexcept {
+    detail::activation* const task = detail::running_task();
+    m_owner.store(task, detail::rlx);
+    detail::takes_lock(task, this);
+    detail::race::locks(this);
+}
+
+void shared_mutex::adopt_shared() noexcept {
+    detail::takes_lock(detail::running_task(), nullptr);
+    detail::race::locks(as_reader(this));
+}
 
 void shared_mutex::release() noexcept {
     PILFER_TEST_POINT("unlocks a shared mutex", this);
@@ -89,16 +99,9 @@ bool shared_mutex::lock_within(detail::instant until) noexcept {
     PILFER_TEST_POINT("locks a shared mutex for itself", this);
     const bool owned = try_lock_within(until);
     if (owned) {
-        took();
+        adopt();
     }
     return owned;
-}
-
-void shared_mutex::took() noexcept {
-    detail::activation* const task = detail::running_task();
-    m_owner.store(task, detail::rlx);
-    detail::takes_lock(task, this);
-    detail::race::locks(this);
 }
 
 void shared_mutex::look(detail::wait_facts& f) const noexcept {
@@ -115,8 +118,7 @@ bool shared_mutex::share_within(detail::instant until) noexcept {
     PILFER_TEST_POINT("locks a shared mutex with others", this);
     const bool shares = try_share_within(until);
     if (shares) {
-        detail::takes_lock(detail::running_task(), nullptr);
-        detail::race::locks(as_reader(this));
+        adopt_shared();
     }
     return shares;
 }
@@ -126,7 +128,7 @@ void shared_mutex::lock_cancellable() {
     while (!try_lock_within(detail::never, detail::leaves::when_stopped)) {
         detail::leave_if_stopped();
     }
-    took();
+    adopt();
 }
 
 void shared_mutex::lock_shared_cancellable() {
@@ -134,8 +136,7 @@ void shared_mutex::lock_shared_cancellable() {
     while (!try_share_within(detail::never, detail::leaves::when_stopped)) {
         detail::leave_if_stopped();
     }
-    detail::takes_lock(detail::running_task(), nullptr);
-    detail::race::locks(as_reader(this));
+    adopt_shared();
 }
 
 bool shared_mutex::try_lock_within(detail::instant until, detail::leaves when) noexcept {

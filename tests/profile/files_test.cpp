@@ -214,6 +214,12 @@ TEST_F(profile_files, the_graph_has_every_way_to_lock_a_shared_mutex_alone) {
     EXPECT_EQ(sections_of([&m] { const std::shared_lock held(m); }), counts{}) << "readers are beside others";
 }
 
+template <class Object>
+pilfer::task<> by_coroutine(Object& object) {
+    co_await pilfer::read(object, [](const int&) {});
+    co_await pilfer::call(object, [](int& n) { ++n; });
+}
+
 TEST_F(profile_files, the_graph_has_the_calls_of_objects) {
     using counts = std::vector<int>;
     pilfer::synchronized<int> plain;
@@ -222,6 +228,8 @@ TEST_F(profile_files, the_graph_has_the_calls_of_objects) {
     EXPECT_EQ(sections_of([&shared] { shared.call([](int& n) { ++n; }); }), counts{3});
     EXPECT_EQ(sections_of([&] { pilfer::call_all([](int& a, int& b) { a = b; }, plain, shared); }),
               (counts{3, 3}));
+    EXPECT_EQ(sections_of([&plain] { pilfer::sync_wait(by_coroutine(plain)); }), counts{6});
+    EXPECT_EQ(sections_of([&shared] { pilfer::sync_wait(by_coroutine(shared)); }), counts{3});
     pilfer::monitor<int> m;
     EXPECT_EQ(sections_of([&m] { m.call([](int& n) { ++n; }); }), counts{3});
 }

@@ -58,11 +58,12 @@ void locks(pilfer::pool& p) {
 void holders(pilfer::pool& p) {
     static pilfer::shared_mutex alone, read, outside;
     static pilfer::synchronized<int> plain;
-    static pilfer::synchronized<int, pilfer::shared_mutex> shared;
+    static pilfer::synchronized<int, pilfer::shared_mutex> shared, by_coroutine;
     static pilfer::monitor<int> gate;
     static pilfer::event never;
-    static const pilfer::object_name names[] = {{alone, "alone"}, {read, "read"},     {outside, "outside"},
-                                                {plain, "plain"}, {shared, "shared"}, {gate, "gate"}};
+    static const pilfer::object_name names[] = {
+        {alone, "alone"},   {read, "read"}, {outside, "outside"},          {plain, "plain"},
+        {shared, "shared"}, {gate, "gate"}, {by_coroutine, "by coroutine"}};
     outside.lock();
     p.submit({.name = "writer"}, [] {
         alone.lock();
@@ -75,14 +76,19 @@ void holders(pilfer::pool& p) {
     p.submit({.name = "in plain"}, [] { plain.call([](int&) { never.wait(); }); });
     p.submit({.name = "in shared"}, [] { shared.call([](int&) { never.wait(); }); });
     p.submit({.name = "in gate"}, [] { gate.call([](int&) { never.wait(); }); });
-    await_suspended(p, 5);
+    const auto inside = [](auto& o) -> pilfer::task<> {
+        co_await pilfer::call(o, [](int&) { never.wait(); });
+    };
+    p.submit({.name = "coroutine"}, [inside] { pilfer::sync_wait(inside(by_coroutine)); });
+    await_suspended(p, 6);
     p.submit([] { alone.lock_shared(); });
     p.submit([] { read.lock(); });
     p.submit([] { outside.lock(); });
     p.submit([] { plain.call([](int&) {}); });
     p.submit([] { shared.read([](const int&) {}); });
     p.submit([] { gate.call([](int&) {}); });
-    await_suspended(p, 11);
+    p.submit([] { by_coroutine.call([](int&) {}); });
+    await_suspended(p, 13);
 }
 
 /// As locks(), with names of the mutexes, one of a structure around them, and many of other objects.

@@ -131,11 +131,13 @@ class Top(unittest.TestCase):
             locks = {lock["name"]: lock for lock in looked(target.pid)["mutexes"]}
             shown = "\n".join(top("--once", target.pid).stdout.splitlines())
         self.assertEqual({name: lock["waiters"] for name, lock in locks.items()}, dict.fromkeys(locks, 1))
-        self.assertEqual({name for name, lock in locks.items() if lock["shared_mutex"]}, {"alone", "read", "outside", "shared"})
-        for name in ("alone", "plain", "shared", "gate"):
+        self.assertEqual({name for name, lock in locks.items() if lock["shared_mutex"]}, {"alone", "read", "outside", "shared", "by coroutine"})
+        for name in ("alone", "plain", "shared", "gate", "by coroutine"):
             self.assertRegex(locks[name]["holder"], r"^context \d+$")
         self.assertEqual(locks["read"]["holder"], "readers, whose names it does not keep")
-        self.assertEqual(locks["outside"]["holder"], "a thread outside the pools, or a task without a stack")
+        self.assertEqual(
+            locks["outside"]["holder"], "a thread outside the pools, a task without a stack, or one that has got it and waits for its turn"
+        )
         self.assertRegex(shown, r"\n(shared )?mutex 0x")
         self.assertRegex(shown, r'waits [0-9.]+ s for a shared mutex, with others \("alone", 0x[0-9a-f]+\), held by context \d+ "writer"')
         for name, inside in (("plain", "in plain"), ("gate", "in gate")):

@@ -69,7 +69,11 @@ public:
                 return false;
             }
         }
-        m_lock.adopt();
+        if constexpr (Shared && !is_mutex) {
+            m_lock.adopt_shared();
+        } else {
+            m_lock.adopt();
+        }
         return true;
     }
 

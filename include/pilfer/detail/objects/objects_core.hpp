@@ -94,6 +94,10 @@ public:
         m_lock.adopt();
         m_inside.store(this_activation(), rlx);
     }
+    void adopt_shared() noexcept {
+        m_lock.adopt_shared();
+        m_inside.store(this_activation(), rlx);
+    }
 
 private:
     /// Returns the caller, which must not be inside. No other task or thread writes the caller's own name.
