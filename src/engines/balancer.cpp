@@ -259,13 +259,11 @@ bool balancer::ask(std::uint64_t now) {
         m_has_tried = false;
         return false;
     }
-    // A victim may have lost its CPU, or used its quota up.
-    if (!m_asked.empty() && now - m_asked_at < m_settings.answer_within) {
+    if (awaits_answer(now)) {
         return false;
     }
     const auto to = [&](unsigned victim, bool sleeps) {
-        m_asked.push_back({victim, sleeps});
-        m_asked_at = now;
+        m_asked.push_back({victim, sleeps, now});
         ++m_mine.stats.asks;
         send(victim, {.kind = message_kind::ask, .flag = static_cast<std::uint8_t>(sleeps)});
         m_transport.wake(victim); // it looks rarely while it has work
@@ -351,6 +349,13 @@ bool balancer::settle() {
 
 bool balancer::owes_answer(unsigned rank) const noexcept {
     return std::ranges::find(m_asked, rank, &question::victim) != m_asked.end();
+}
+
+/// True if the next rank is not asked yet. A victim that is late may have lost its CPU, or used its quota up.
+/// Of several, only the last one may still be in time. While a message is arriving, it may be a large answer.
+bool balancer::awaits_answer(std::uint64_t now) const {
+    return !m_asked.empty() &&
+           (now - m_asked.back().when < m_settings.answer_within || m_transport.is_receiving());
 }
 
 unsigned balancer::random_other() noexcept {

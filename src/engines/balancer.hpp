@@ -63,6 +63,7 @@ private:
     [[noreturn]] static void refuse(unsigned from, const char* what);
     [[nodiscard]] unsigned random_other() noexcept;
     [[nodiscard]] bool owes_answer(unsigned rank) const noexcept;
+    [[nodiscard]] bool awaits_answer(std::uint64_t now) const;
 
     transport& m_transport;
     local_work& m_work;
@@ -76,9 +77,9 @@ private:
     struct question {
         unsigned victim;
         bool sleeps; // the victim promises to send work if it has none
+        std::uint64_t when;
     };
-    std::vector<question> m_asked; // those that owe an answer, each one
-    std::uint64_t m_asked_at = 0;  // the last of them
+    std::vector<question> m_asked; // those that owe an answer, each one; oldest first
     bool m_has_tried = false;      // a random rank, since this one lost its work
     bool m_was_hungry = false;
     std::uint64_t m_hungry_since = 0;

@@ -191,6 +191,43 @@ TEST(balancing, rank_without_an_answer_asks_another_one) {
     EXPECT_EQ(all.works[0]->total, root.count());
 }
 
+/// The asks of rank 0 in its steps at this time, with all that ranks 1 and 2 have sent: each rings.
+std::uint64_t asks_at(simulated::cluster& all, std::uint64_t time) {
+    const std::uint64_t before = all.net.wakes;
+    all.net.now = time;
+    while (all.balancers[0]->step(time) || all.net.is_under_way(1, 0) || all.net.is_under_way(2, 0)) {
+    }
+    return all.net.wakes - before;
+}
+
+TEST(balancing, late_rank_does_not_delay_asks_of_those_that_answer) {
+    const std::uint64_t late = 1 + simulated::cluster::short_patience;
+    for (std::uint64_t seed = 2;; seed += 2) {
+        simulated::cluster all(4, seed, 0);
+        EXPECT_EQ(asks_at(all, 1), 1u);
+        if (!all.net.is_under_way(0, 3)) {
+            continue; // the random rank was a lifeline
+        }
+        EXPECT_EQ(asks_at(all, late), 1u);
+        EXPECT_EQ(asks_at(all, late), 0u);
+        while (all.net.is_under_way(0, 1)) {
+            (void)all.balancers[1]->step(late); // has nothing
+        }
+        EXPECT_EQ(asks_at(all, late), 1u);
+        return;
+    }
+}
+
+TEST(balancing, large_answer_that_is_arriving_is_not_late) {
+    simulated::cluster all(4, 2, 0);
+    const std::uint64_t late = 1 + simulated::cluster::short_patience;
+    EXPECT_EQ(asks_at(all, 1), 1u);
+    all.net.is_receiving = true;
+    EXPECT_EQ(asks_at(all, late), 0u);
+    all.net.is_receiving = false;
+    EXPECT_EQ(asks_at(all, late), 1u);
+}
+
 TEST(balancing, silent_rank_is_named) {
     simulated::cluster all(3, 1, 3, 50'000);
     for (int i = 0; i < 3000; ++i) {

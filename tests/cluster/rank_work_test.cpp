@@ -465,6 +465,52 @@ TEST(guests, that_come_together_are_one_submission) { // others would make busy 
     EXPECT_EQ(r.pool.counters().run_submitted, 2u);
 }
 
+std::atomic<int> met{0};
+/// Waits for the other one by 0: keeping its worker, 1: yielding, 2: suspended.
+struct meets {
+    int way;
+    int operator()() const {
+        static pilfer::event both;
+        if (met.fetch_add(1) == 1) {
+            both.set();
+        }
+        while (way == 0 && met != 2) {
+        }
+        while (way == 1 && met != 2) {
+            pilfer::yield();
+        }
+        if (way == 2) {
+            both.wait();
+        }
+        return 0;
+    }
+};
+PILFER_CLUSTER_TASK(meets);
+
+TEST(guests, that_come_together_do_not_wait_for_each_other) {
+    for (const int way : {0, 1, 2}) {
+        const unsigned workers = way == 0 ? 2 : 1;
+        one_rank r(workers);
+        met = 0;
+        hold both;
+        std::atomic<unsigned> busy{0};
+        for (unsigned i = 0; i < workers; ++i) {
+            r.pool.submit([&] {
+                ++busy;
+                beside();
+            });
+        }
+        while (busy < workers) {
+        }
+        r.work.start(guest_of(meets{way}, 1));
+        r.work.start(guest_of(meets{way}, 2));
+        both.open();
+        for (std::size_t here = 0; here < 2;) {
+            here += r.work.take_finished().size();
+        }
+    }
+}
+
 TEST(guests, description_that_is_none_is_an_error_of_the_task) {
     one_rank r;
     auto p = parcel_of({1}, 1);

@@ -55,6 +55,10 @@ public:
         }
         return true;
     }
+    [[nodiscard]] bool is_under_way(unsigned from, unsigned to) const {
+        const auto line = m_lines.find({from, to});
+        return line != m_lines.end() && !line->second.empty();
+    }
     void begin_exchange(unsigned rank, const detail::rank_tally& mine) {
         m_tallies[rank][++m_exchanges[rank]] = mine;
     }
@@ -73,7 +77,8 @@ public:
 
     std::uint64_t now = 1;
     std::uint64_t sent = 0;
-    std::uint64_t wakes = 0; // messages for ranks that may sleep
+    std::uint64_t wakes = 0;   // messages for ranks that may sleep
+    bool is_receiving = false; // a large message is arriving at each rank
 
 private:
     struct letter {
@@ -99,7 +104,7 @@ public:
     bool receive(unsigned& from, std::vector<std::byte>& message) override {
         return m_network.receive(from, m_rank, message);
     }
-    bool is_receiving() const override { return false; }
+    bool is_receiving() const override { return m_network.is_receiving; }
     void wake(unsigned) noexcept override { ++m_network.wakes; }
     bool all_sent() override { return true; }
     void begin_exchange(const detail::rank_tally& mine) override { m_network.begin_exchange(m_rank, mine); }

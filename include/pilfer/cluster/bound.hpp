@@ -44,10 +44,10 @@ public:
 
     /// The best value that this rank knows. Costs a load.
     [[nodiscard]] T get() const noexcept { return value_of(bits()); }
-    /// Offers a value, from a task of the run. Other ranks have it some 100 us later, or up to 4 ms later
-    /// where nothing else moved for long. True if it is better than what this rank knew; a NaN never is.
-    /// Costs a load if it is not. An improvement costs one small message to each other rank; several between
-    /// two looks of the communicating thread are one.
+    /// Offers a value, from a task of the run. Other ranks have it about 1 ms later, or up to 4 ms later
+    /// where a rank waits for work. True if it is better than what this rank knew; a NaN never is. Costs a
+    /// load if it is not. An improvement costs one small message to each other rank; several between two
+    /// looks of the communicating thread are one.
     bool improve(T value) noexcept { return offer(bits_of(value)); }
 
 private:
