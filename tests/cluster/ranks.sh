@@ -1,9 +1,12 @@
 #!/usr/bin/env bash
 # ranks.sh <seconds> <exit: 0 or other> <text, may be empty> <command>...: the command ends in this time, with 0 or with another
-# code, and prints the text.
+# code, and prints the text. It runs in a folder of its own, because another build or run of the test may run beside it.
 set -uo pipefail
 seconds=$1 wanted=$2 text=$3
 shift 3
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cd "$folder" || exit 1
 # Root inside a container may run these; elsewhere the variables mean nothing.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none
