@@ -256,6 +256,7 @@ TEST(SubmissionStress, EmptyNeverOverlooksARemainingItem) {
                     q.push(&one);
                 }
                 bursts_in.store(b);
+                progressed();
                 while (taken.load() < b * burst) {
                     const bool said_empty = q.empty();
                     lies += said_empty && attempts.load() < b * burst ? 1 : 0;
