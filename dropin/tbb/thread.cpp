@@ -381,9 +381,13 @@ bool thread_data::job_has_to_leave() const noexcept {
 
 d1::task* thread_data::find_or_wait(std::intptr_t wanted, d1::wait_context* until, bool outermost) {
     const look how = until == nullptr ? look::of_job : look::brief;
+    bool was_woken = false; // perhaps for a task that it leaves to another slot
     for (unsigned round = 0;; ++round) {
         if (until != nullptr ? !external_waiter::is_running(*until) : job_has_to_leave()) {
             wished = arena::none;
+            if (was_woken) {
+                place->pass_wake_up_on();
+            }
             return nullptr;
         }
         if (wished != arena::none) {
@@ -404,6 +408,7 @@ d1::task* thread_data::find_or_wait(std::intptr_t wanted, d1::wait_context* unti
         } else {
             own().is_looking.store(false, std::memory_order_relaxed);
             t = sleep(wanted, *until, outermost);
+            was_woken = true;
             round = 0;
         }
         if (t != nullptr) {
@@ -413,6 +418,8 @@ d1::task* thread_data::find_or_wait(std::intptr_t wanted, d1::wait_context* unti
 }
 
 void thread_data::let_resumed_go_first() {
+    own().is_looking.store(false, std::memory_order_relaxed);
+    place->pass_wake_up_on(); // A task may have woken this thread, which takes none meanwhile.
     step_out(
         false, [](void*) { pilfer::detail::give_way(); }, nullptr);
 }
@@ -421,6 +428,7 @@ void thread_data::serve_pool() noexcept {
     using trip = pilfer::detail::signal_word<pilfer::detail::std_atom>;
     if (pilfer::detail::worker* const w = pilfer::detail::this_worker();
         w != nullptr && !is_own && w->deque.signal().has(trip::expose | trip::yield_request)) [[unlikely]] {
+        own().is_looking.store(false, std::memory_order_relaxed); // it may wait for its turn
         pilfer::detail::attend(w);
     }
 }

@@ -59,45 +59,42 @@ TEST(tbb_loops, own_parts_run_deep_in_the_stack) {
     EXPECT_EQ(calls % 4, 0);
 }
 
-/// A task that says in which slot it runs, and may wait until others have begun.
-class placed_task : public tbb::detail::d1::task {
+/// A task that the test keeps.
+class called_task : public tbb::detail::d1::task {
 public:
-    placed_task(std::atomic<std::size_t>& begun, std::size_t wait_for, tbb::detail::d1::wait_context& all)
-        : m_begun(&begun), m_wait_for(wait_for), m_all(&all) {}
+    called_task(std::function<void()> f, tbb::detail::d1::wait_context& all)
+        : m_call(std::move(f)), m_all(&all) {}
     task* execute(tbb::detail::d1::execution_data&) override {
-        m_slot = tbb::this_task_arena::current_thread_index();
-        ++*m_begun;
-        EXPECT_TRUE(comes([&] { return *m_begun >= m_wait_for; }));
+        m_call();
         m_all->release();
         return nullptr;
     }
     task* cancel(tbb::detail::d1::execution_data& ed) override { return execute(ed); }
-    [[nodiscard]] int slot() const { return m_slot; }
 
 private:
-    std::atomic<std::size_t>* m_begun;
-    std::size_t m_wait_for;
+    std::function<void()> m_call;
     tbb::detail::d1::wait_context* m_all;
-    int m_slot = -1;
 };
 
-/// The slots of tasks that name `slots`, the next one spawned when one has begun. With `together` each of
-/// them waits until all have begun.
-std::vector<int> slots_of_tasks(tbb::task_arena& arena, const std::vector<int>& slots, bool together) {
-    std::vector<int> result;
+/// The slots of tasks that name `slots`, the next one spawned when one has begun.
+std::vector<int> slots_of_tasks(tbb::task_arena& arena, const std::vector<int>& slots) {
+    std::vector<int> result(slots.size());
     arena.execute([&] {
         std::atomic<std::size_t> begun{0};
         tbb::detail::d1::wait_context all(static_cast<std::uint32_t>(slots.size()));
         tbb::task_group_context context;
-        std::vector<placed_task> tasks(slots.size(), placed_task(begun, together ? slots.size() : 0, all));
-        for (std::size_t i = 0; i < tasks.size(); ++i) {
+        std::deque<called_task> tasks;
+        for (std::size_t i = 0; i < slots.size(); ++i) {
+            tasks.emplace_back(
+                [&, i] {
+                    result[i] = tbb::this_task_arena::current_thread_index();
+                    ++begun;
+                },
+                all);
             tbb::detail::d1::spawn(tasks[i], context, static_cast<tbb::detail::d1::slot_id>(slots[i]));
             EXPECT_TRUE(comes([&] { return begun > i; }));
         }
         tbb::detail::d1::wait(all, context);
-        for (const placed_task& t : tasks) {
-            result.push_back(t.slot());
-        }
     });
     return result;
 }
@@ -108,22 +105,155 @@ TEST(tbb_affinity, a_task_runs_in_its_slot_if_that_is_free) {
     tbb::task_arena arena(4);
     const std::vector<int> slots{2, 1, 3, 3, 1};
     for (int round = 0; round < 20; ++round) {
-        ASSERT_EQ(slots_of_tasks(arena, slots, false), slots);
+        ASSERT_EQ(slots_of_tasks(arena, slots), slots);
     }
 }
 
-/// Threads that look for tasks leave them to each other, for most of the time. By chance half of the rounds
-/// would be right.
-TEST(tbb_affinity, threads_leave_tasks_to_each_other) {
+/// Holds the thread that comes to one slot of an arena, before it has looked for tasks.
+class gate : public tbb::task_scheduler_observer {
+public:
+    gate(tbb::task_arena& a, int slot) : tbb::task_scheduler_observer(a), m_slot(slot) { observe(true); }
+    gate(const gate&) = delete;
+    gate& operator=(const gate&) = delete;
+    ~gate() override {
+        m_is_open = true;
+        m_is_open.notify_all();
+        observe(false);
+    }
+    void on_scheduler_entry(bool) override {
+        if (tbb::this_task_arena::current_thread_index() == m_slot) {
+            m_holds = true;
+            m_is_open.wait(false);
+        }
+    }
+    [[nodiscard]] bool holds() const { return m_holds; }
+
+private:
+    const int m_slot;
+    std::atomic<bool> m_holds{false};
+    std::atomic<bool> m_is_open{false};
+};
+
+/// A worker that comes to a slot counts as one that looks for tasks. The thief takes a newer task first.
+TEST(tbb_affinity, a_task_is_left_to_a_slot_whose_thread_looks_for_tasks) {
     const tbb::global_control two_workers(tbb::global_control::max_allowed_parallelism, 3);
     tbb::task_arena arena(3);
-    constexpr int enough = 40;
-    int balance = 0;
-    for (int round = 0; round < 2'000 && balance < enough; ++round) {
-        const std::vector<int> slots = round / 2 % 2 == 0 ? std::vector<int>{1, 2} : std::vector<int>{2, 1};
-        balance += slots_of_tasks(arena, slots, true) == slots ? 1 : -2;
+    const gate other(arena, 2);
+    std::vector<int> order;
+    arena.execute([&] {
+        std::atomic<bool> thief_is_there{false};
+        std::atomic<bool> begin{false};
+        std::atomic<int> runs{0};
+        tbb::detail::d1::wait_context all(3);
+        tbb::task_group_context context;
+        called_task first(
+            [&] {
+                thief_is_there = true;
+                EXPECT_TRUE(comes([&] { return begin.load(); }));
+            },
+            all);
+        const auto note = [&](int slot) {
+            order.push_back(slot);
+            ++runs;
+        };
+        called_task left([&] { note(2); }, all);
+        called_task taken([&] { note(0); }, all);
+        tbb::detail::d1::spawn(first, context);
+        EXPECT_TRUE(comes([&] { return thief_is_there.load(); }));
+        tbb::detail::d1::spawn(left, context, 2);
+        EXPECT_TRUE(comes([&] { return other.holds(); }));
+        tbb::detail::d1::spawn(taken, context, 0); // the thread of this slot runs the test
+        begin = true;
+        EXPECT_TRUE(
+            comes([&] { return runs == 2; })); // both by the thief: it takes any task before it leaves
+        tbb::detail::d1::wait(all, context);
+    });
+    EXPECT_EQ(order, (std::vector{0, 2}));
+}
+
+struct waited_for {
+    tbb::detail::d1::wait_context end{1};
+};
+
+/// A thread outside of the pool that waits in an arena.
+class waiting_thread {
+public:
+    /// Waits for one end after the other, and calls `then` after each.
+    template <class Then>
+    waiting_thread(tbb::task_arena& arena, std::deque<waited_for>& waits, Then then)
+        : m_thread([&, then] {
+              arena.execute([&] {
+                  tbb::task_group_context context;
+                  m_slot = tbb::this_task_arena::current_thread_index();
+                  m_id = gettid();
+                  for (waited_for& w : waits) {
+                      tbb::detail::d1::wait(w.end, context);
+                      then();
+                  }
+              });
+          }) {
+        EXPECT_TRUE(comes([&] { return m_id != 0; }));
     }
-    EXPECT_EQ(balance, enough);
+    void join() { m_thread.join(); }
+    [[nodiscard]] bool sleeps() const { return sleeps_in_the_kernel(m_id); }
+    [[nodiscard]] int slot() const { return m_slot; }
+
+private:
+    std::atomic<int> m_slot{-1};
+    std::atomic<pid_t> m_id{0};
+    std::thread m_thread;
+};
+
+/// A thread that is woken for a task may leave it to another slot, and then its wait ends. So it wakes
+/// others.
+TEST(tbb_affinity, a_thread_that_has_left_a_task_wakes_another_one) {
+    constexpr int rounds = 20;
+    const tbb::global_control workers(tbb::global_control::max_allowed_parallelism, 4);
+    tbb::task_arena arena(4);
+    const gate held(arena, 3);
+    arena.execute([&] {
+        std::atomic<int> runs{0};
+        std::atomic<int> may_sleep{0};
+        std::deque<waited_for> ends(rounds);
+        std::deque<waited_for> end(1);
+        int ended = 0; // of its waits
+        waiting_thread leaves(arena, ends, [&] {
+            runs.wait(ended);
+            ++ended;
+        });
+        waiting_thread stays(arena, end, [] {});
+        tbb::detail::d1::wait_context all(rounds + 1);
+        tbb::task_group_context context;
+        called_task bring([] {}, all);
+        tbb::detail::d1::spawn(bring, context, 3);
+        EXPECT_TRUE(comes([&] { return held.holds(); }));
+        std::deque<called_task> tasks;
+        for (int i = 0; i < rounds; ++i) {
+            EXPECT_TRUE(comes([&] { return leaves.sleeps(); }));
+            may_sleep = i; // later than the other thread, which is then woken first
+            may_sleep.notify_all();
+            EXPECT_TRUE(comes([&] { return stays.sleeps(); }));
+            tasks.emplace_back(
+                [&, i] {
+                    ++runs;
+                    runs.notify_all();
+                    if (tbb::this_task_arena::current_thread_index() == stays.slot() && i + 1 < rounds) {
+                        may_sleep.wait(i);
+                    }
+                },
+                all);
+            tbb::detail::d1::spawn(tasks.back(), context, 3);
+            const auto until = std::chrono::steady_clock::now() + std::chrono::microseconds(5 * i);
+            while (std::chrono::steady_clock::now() < until) {
+            }
+            ends[static_cast<std::size_t>(i)].end.release();
+            ASSERT_TRUE(comes([&] { return runs > i; }));
+        }
+        end[0].end.release();
+        leaves.join();
+        stays.join();
+        tbb::detail::d1::wait(all, context);
+    });
 }
 
 /// A number that is no slot is no hint, and neither is the slot of the spawner, which is busy.
@@ -131,7 +261,7 @@ TEST(tbb_affinity, a_task_runs_whatever_slot_it_names) {
     const tbb::global_control one_worker(tbb::global_control::max_allowed_parallelism, 2);
     tbb::task_arena arena(4);
     for (int round = 0; round < 20; ++round) {
-        const std::vector<int> slots = slots_of_tasks(arena, {0, 4, 5, 65'000, 65'534, 65'535}, false);
+        const std::vector<int> slots = slots_of_tasks(arena, {0, 4, 5, 65'000, 65'534, 65'535});
         EXPECT_TRUE(std::all_of(slots.begin(), slots.end(), [](int slot) { return slot > 0; }));
     }
 }

@@ -9,6 +9,7 @@
 #include <cfenv>
 #include <chrono>
 #include <cmath>
+#include <deque>
 #include <fstream>
 #include <functional>
 #include <mutex>
