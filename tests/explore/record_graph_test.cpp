@@ -218,6 +218,20 @@ TEST(pipeline, has_the_order_of_short_items) {
     });
 }
 
+/// A task that adds first may come for the source last.
+TEST(pipeline, has_the_order_in_which_tasks_come_back_to_the_source) {
+    keep_their_order([] {
+        ordered_sum s;
+        pilfer::pipeline(4, numbers(24), pilfer::parallel_stage([&](std::uint64_t i) {
+                             s.add(i);
+                             for (std::uint64_t k = i % 3; k < 3; ++k) {
+                                 linger();
+                             }
+                         }));
+        return s.sum;
+    });
+}
+
 TEST(pipeline, has_the_order_of_stages_that_wait_and_fork) {
     keep_their_order([] {
         ordered_sum s;

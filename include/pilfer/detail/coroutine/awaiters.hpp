@@ -70,7 +70,10 @@ private:
 class limited_future_awaiter : private future_resumption {
 public:
     limited_future_awaiter(future_core& f, instant until) noexcept : m_future(f), m_limit(until) {}
-    [[nodiscard]] bool await_ready() const noexcept { return m_future.is_done(); }
+    [[nodiscard]] bool await_ready() const noexcept {
+        PILFER_TEST_POINT("looks whether a future is ready", &m_future);
+        return m_future.is_done();
+    }
     template <class Promise>
     [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> h) {
         is_of(h);
