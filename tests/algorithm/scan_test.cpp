@@ -179,14 +179,16 @@ protected:
 };
 
 TEST_F(algorithm_scan_ahead, a_helper_goes_on_from_where_the_other_worker_arrives) {
-    pilfer::event summed;  // the helper has come to its third block
-    pilfer::event arrived; // the other worker is in the helper's first block
-    pilfer::event leads;   // the helper is past its third block
+    std::atomic<bool> is_summed{false}; // the helper has come to its third block
+    pilfer::event arrived;              // the other worker is in the helper's first block
+    pilfer::event leads;                // the helper is past its third block
     run([&](int i, bool first) {
         if (i == 0 && first) {
-            summed.wait();
+            while (!is_summed) { // a worker whose task waits would ask the helper to share its sums
+                std::this_thread::yield();
+            }
         } else if (i == middle + 2 * block && first) {
-            summed.set();
+            is_summed = true;
             arrived.wait();
         } else if (i == middle && !first) {
             arrived.set();
