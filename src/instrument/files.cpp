@@ -47,7 +47,7 @@ PILFER_STANDS_FOR(int, __vsprintf_chk, char* to, int flag, std::size_t size, con
     return printed(real(to, flag, size, format, arguments), to, SIZE_MAX, PILFER_SITE);
 }
 #define PILFER_PRINTS(name, with_list, room, parameters, ...)                                                \
-    PILFER_HOOK int race_##name parameters asm(#name);                                                       \
+    PILFER_HOOK [[gnu::weak]] int race_##name parameters asm(#name);                                         \
     PILFER_HOOK int race_##name parameters {                                                                 \
         static decltype(&race_##with_list) real = nullptr;                                                   \
         va_list arguments;                                                                                   \
@@ -70,58 +70,113 @@ PILFER_PRINTS(__sprintf_chk, __vsprintf_chk, SIZE_MAX,
 
 namespace {
 
-/// What orders the tasks at both ends: a pipe, or one object for all sockets. Null: nothing does.
+/// What orders the tasks at both ends: a pipe, or one object for all sockets and eventfds. Null: nothing
+/// does.
 [[nodiscard]] const void* order_of(int fd) noexcept {
-    static const char sockets = 0;
+    static const char others = 0;
     struct stat what {};
     if (!race::looks() || fd <= 2 || fstat(fd, &what) != 0) {
         return nullptr; // another process is at the other end of the standard streams
     }
-    if (S_ISSOCK(what.st_mode)) {
-        return &sockets;
+    const mode_t kind = what.st_mode & S_IFMT;
+    if (kind == S_IFSOCK || kind == 0) {
+        return &others;
     }
-    return S_ISFIFO(what.st_mode) ? reinterpret_cast<const void*>(~std::uintptr_t{what.st_ino}) : nullptr;
+    return kind == S_IFIFO ? reinterpret_cast<const void*>(~std::uintptr_t{what.st_ino}) : nullptr;
 }
-void announce_input(int fd, void* to, ssize_t n, std::uint64_t site) noexcept {
-    if (n >= 0) {
-        if (const void* const order = order_of(fd)) {
-            race::acquire(order);
+
+/// While it lives, a call may block until a function of blocking() has done something, for which that needs
+/// the turn.
+class may_block {
+public:
+    explicit may_block(const void* order) noexcept
+        : m_task(order != nullptr ? race::running_fiber : nullptr),
+          m_had_turn(m_task != nullptr && race::rests()) {}
+    may_block(const may_block&) = delete;
+    may_block& operator=(const may_block&) = delete;
+    ~may_block() {
+        if (m_had_turn) {
+            race::goes_on();
+            m_task->forget_answers();
         }
-        seen(to, static_cast<std::size_t>(n), true, site);
     }
+
+private:
+    race::fiber* m_task;
+    bool m_had_turn;
+};
+
+template <class Call>
+[[nodiscard]] ssize_t input(int fd, Call call) {
+    const void* const order = order_of(fd);
+    ssize_t n = 0;
+    {
+        const may_block here(order);
+        n = call();
+    }
+    if (n >= 0 && order != nullptr) {
+        race::acquire(order);
+    }
+    return n;
 }
-void announce_output(int fd, const void* from, std::size_t n, std::uint64_t site) noexcept {
-    seen(from, n, false, site);
-    if (const void* const order = order_of(fd)) {
+template <class Call>
+[[nodiscard]] ssize_t output(int fd, Call call) {
+    const void* const order = order_of(fd);
+    if (order != nullptr) {
         race::release(order);
     }
+    const may_block here(order);
+    return call();
 }
+/// The first n bytes.
+void fills(const iovec* to, std::size_t count, ssize_t n, std::uint64_t site) noexcept {
+    seen(to, sizeof *to * count, false, site);
+    for (std::size_t i = 0; i < count && n > 0; n -= static_cast<ssize_t>(to[i++].iov_len)) {
+        seen(to[i].iov_base, std::min(static_cast<std::size_t>(n), to[i].iov_len), true, site);
+    }
+}
+void empties(const iovec* from, std::size_t count, std::uint64_t site) noexcept {
+    seen(from, sizeof *from * count, false, site);
+    for (std::size_t i = 0; i < count && race::looks(); ++i) {
+        seen(from[i].iov_base, from[i].iov_len, false, site);
+    }
+}
+[[nodiscard]] std::size_t parts(int count) noexcept { return static_cast<std::size_t>(std::max(count, 0)); }
 
 } // namespace
 
 #define PILFER_READS(name, parameters, ...)                                                                  \
-    PILFER_HOOK ssize_t race_##name parameters asm(#name);                                                   \
+    PILFER_HOOK [[gnu::weak]] ssize_t race_##name parameters asm(#name);                                     \
     PILFER_HOOK ssize_t race_##name parameters {                                                             \
         PILFER_REAL_OF(name);                                                                                \
-        const ssize_t n = real(fd, to, __VA_ARGS__);                                                         \
-        announce_input(fd, to, std::min(n, static_cast<ssize_t>(bytes)), PILFER_SITE);                       \
+        const ssize_t n = input(fd, [&] { return real(fd, to, __VA_ARGS__); });                              \
+        seen(to, n > 0 ? std::min(static_cast<std::size_t>(n), bytes) : 0, true, PILFER_SITE);               \
         return n;                                                                                            \
     }
 #define PILFER_WRITES(name, parameters, ...)                                                                 \
-    PILFER_HOOK ssize_t race_##name parameters asm(#name);                                                   \
+    PILFER_HOOK [[gnu::weak]] ssize_t race_##name parameters asm(#name);                                     \
     PILFER_HOOK ssize_t race_##name parameters {                                                             \
         PILFER_REAL_OF(name);                                                                                \
-        announce_output(fd, from, bytes, PILFER_SITE);                                                       \
-        return real(fd, from, __VA_ARGS__);                                                                  \
+        seen(from, bytes, false, PILFER_SITE);                                                               \
+        return output(fd, [&] { return real(fd, from, __VA_ARGS__); });                                      \
     }
 PILFER_READS(read, (int fd, void* to, std::size_t bytes), bytes)
 PILFER_READS(__read_chk, (int fd, void* to, std::size_t bytes, std::size_t room), bytes, room)
 PILFER_READS(pread, (int fd, void* to, std::size_t bytes, off_t at), bytes, at)
 PILFER_READS(pread64, (int fd, void* to, std::size_t bytes, off64_t at), bytes, at)
+PILFER_READS(__pread_chk, (int fd, void* to, std::size_t bytes, off_t at, std::size_t room), bytes, at, room)
+PILFER_READS(__pread64_chk, (int fd, void* to, std::size_t bytes, off64_t at, std::size_t room), bytes, at,
+             room)
 PILFER_READS(recv, (int fd, void* to, std::size_t bytes, int flags), bytes, flags)
+PILFER_READS(__recv_chk, (int fd, void* to, std::size_t bytes, std::size_t room, int flags), bytes, room,
+             flags)
 PILFER_READS(recvfrom,
              (int fd, void* to, std::size_t bytes, int flags, sockaddr* address, socklen_t* address_bytes),
              bytes, flags, address, address_bytes)
+PILFER_READS(__recvfrom_chk,
+             (int fd, void* to, std::size_t bytes, std::size_t room, int flags, sockaddr* address,
+              socklen_t* address_bytes),
+             bytes, room, flags, address, address_bytes)
 PILFER_WRITES(write, (int fd, const void* from, std::size_t bytes), bytes)
 PILFER_WRITES(pwrite, (int fd, const void* from, std::size_t bytes, off_t at), bytes, at)
 PILFER_WRITES(pwrite64, (int fd, const void* from, std::size_t bytes, off64_t at), bytes, at)
@@ -134,27 +189,41 @@ PILFER_WRITES(sendto,
 #undef PILFER_WRITES
 PILFER_STANDS_FOR(ssize_t, readv, int fd, const iovec* to, int count) {
     PILFER_REAL_OF(readv);
-    const ssize_t n = real(fd, to, count);
-    seen(to, sizeof *to * static_cast<std::size_t>(std::max(count, 0)), false, PILFER_SITE);
-    ssize_t left = n;
-    for (int i = 0; i < count && left > 0; left -= static_cast<ssize_t>(to[i++].iov_len)) {
-        announce_input(fd, to[i].iov_base, std::min(left, static_cast<ssize_t>(to[i].iov_len)), PILFER_SITE);
-    }
+    const ssize_t n = input(fd, [&] { return real(fd, to, count); });
+    fills(to, parts(count), n, PILFER_SITE);
     return n;
 }
 PILFER_STANDS_FOR(ssize_t, writev, int fd, const iovec* from, int count) {
     PILFER_REAL_OF(writev);
-    seen(from, sizeof *from * static_cast<std::size_t>(std::max(count, 0)), false, PILFER_SITE);
-    for (int i = 0; i < count; ++i) {
-        announce_output(fd, from[i].iov_base, from[i].iov_len, PILFER_SITE);
-    }
-    return real(fd, from, count);
+    empties(from, parts(count), PILFER_SITE);
+    return output(fd, [&] { return real(fd, from, count); });
 }
-/// The other end reads its end.
+PILFER_STANDS_FOR(ssize_t, recvmsg, int fd, msghdr* to, int flags) {
+    PILFER_REAL_OF(recvmsg);
+    const ssize_t n = input(fd, [&] { return real(fd, to, flags); });
+    fills(to->msg_iov, to->msg_iovlen, n, PILFER_SITE);
+    return n;
+}
+PILFER_STANDS_FOR(ssize_t, sendmsg, int fd, const msghdr* from, int flags) {
+    PILFER_REAL_OF(sendmsg);
+    empties(from->msg_iov, from->msg_iovlen, PILFER_SITE);
+    return output(fd, [&] { return real(fd, from, flags); });
+}
+PILFER_STANDS_FOR(int, eventfd_read, int fd, std::uint64_t* to) {
+    PILFER_REAL_OF(eventfd_read);
+    const ssize_t n = input(fd, [&] { return real(fd, to); });
+    seen(to, n == 0 ? sizeof *to : 0, true, PILFER_SITE);
+    return static_cast<int>(n);
+}
+PILFER_STANDS_FOR(int, eventfd_write, int fd, std::uint64_t value) {
+    PILFER_REAL_OF(eventfd_write);
+    return static_cast<int>(output(fd, [&] { return real(fd, value); }));
+}
+/// The other end reads its end. Most ends are read by no task, so the promise does not suffer.
 PILFER_STANDS_FOR(int, close, int fd) {
     PILFER_REAL_OF(close);
     if (const void* const order = order_of(fd)) {
-        race::release(order);
+        race::release_guard(order);
     }
     return real(fd);
 }
@@ -165,14 +234,28 @@ PILFER_STANDS_FOR(std::size_t, fread, void* to, std::size_t size, std::size_t n,
     seen(to, got * size, true, PILFER_SITE);
     return got;
 }
+PILFER_STANDS_FOR(std::size_t, __fread_chk, void* to, std::size_t room, std::size_t size, std::size_t n,
+                  std::FILE* file) {
+    PILFER_REAL_OF(__fread_chk);
+    const std::size_t got = real(to, room, size, n, file);
+    seen(to, got * size, true, PILFER_SITE);
+    return got;
+}
+namespace {
+char* line_got(char* got, std::uint64_t site) noexcept {
+    if (got != nullptr && race::looks()) {
+        seen(got, race::length(got) + 1, true, site);
+    }
+    return got;
+}
+} // namespace
 PILFER_STANDS_FOR(char*, fgets, char* to, int room, std::FILE* file) {
     PILFER_REAL_OF(fgets);
-    char* const got = real(to, room, file);
-    if (got != nullptr && race::looks()) {
-        room = static_cast<int>(race::length(got)) + 1;
-    }
-    seen(to, got != nullptr ? static_cast<std::size_t>(room) : 0, true, PILFER_SITE);
-    return got;
+    return line_got(real(to, room, file), PILFER_SITE);
+}
+PILFER_STANDS_FOR(char*, __fgets_chk, char* to, std::size_t size, int room, std::FILE* file) {
+    PILFER_REAL_OF(__fgets_chk);
+    return line_got(real(to, size, room, file), PILFER_SITE);
 }
 PILFER_STANDS_FOR(std::size_t, fwrite, const void* from, std::size_t size, std::size_t n, std::FILE* file) {
     PILFER_REAL_OF(fwrite);
@@ -180,7 +263,7 @@ PILFER_STANDS_FOR(std::size_t, fwrite, const void* from, std::size_t size, std::
     return real(from, size, n, file);
 }
 #define PILFER_PUTS(name, parameters, ...)                                                                   \
-    PILFER_HOOK int race_##name parameters asm(#name);                                                       \
+    PILFER_HOOK [[gnu::weak]] int race_##name parameters asm(#name);                                         \
     PILFER_HOOK int race_##name parameters {                                                                 \
         PILFER_REAL_OF(name);                                                                                \
         seen(text, race::looks() ? race::length(text) + 1 : 0, false, PILFER_SITE);                          \

@@ -30,9 +30,10 @@ void find(Function*& known, const char* name) noexcept {
 } // namespace pilfer
 
 /// Takes the name of a function of the C library. The compiler sees another name, so that neither the
-/// declaration of a header nor what it knows of the function gets in the way.
+/// declaration of a header nor what it knows of the function gets in the way. Weak: a program may define the
+/// function itself.
 #define PILFER_STANDS_FOR(result, name, ...)                                                                 \
-    PILFER_HOOK result race_##name(__VA_ARGS__) asm(#name);                                                  \
+    PILFER_HOOK [[gnu::weak]] result race_##name(__VA_ARGS__) asm(#name);                                    \
     PILFER_HOOK result race_##name(__VA_ARGS__)
 /// Declares `real`, the function of the C library.
 #define PILFER_REAL_OF(name)                                                                                 \

@@ -174,14 +174,14 @@ PILFER_STANDS_FOR(char*, strndup, text s, std::size_t most) {
     return real(s, most);
 }
 
-// Numbers: the character after the last one decides. `end` is written.
+// Numbers: the character after the last one decides. `end` is written, unless the base is none.
 #define PILFER_INTEGER(result, name)                                                                         \
     PILFER_STANDS_FOR(result, name, text s, char** end, int base) {                                          \
         PILFER_REAL_OF(name);                                                                                \
         char* last = nullptr;                                                                                \
         const result value = real(s, &last, base);                                                           \
-        reads_upto(s, last, PILFER_SITE);                                                                    \
-        if (end != nullptr) {                                                                                \
+        reads(s, last != nullptr ? static_cast<std::size_t>(last - s) + 1 : 0, PILFER_SITE);                 \
+        if (end != nullptr && last != nullptr) {                                                             \
             writes(end, sizeof *end, PILFER_SITE);                                                           \
             *end = last;                                                                                     \
         }                                                                                                    \
@@ -201,8 +201,8 @@ PILFER_INTEGER(unsigned long long, __isoc23_strtoull)
         PILFER_REAL_OF(name);                                                                                \
         char* last = nullptr;                                                                                \
         const result value = real(s, &last);                                                                 \
-        reads_upto(s, last, PILFER_SITE);                                                                    \
-        if (end != nullptr) {                                                                                \
+        reads(s, last != nullptr ? static_cast<std::size_t>(last - s) + 1 : 0, PILFER_SITE);                 \
+        if (end != nullptr && last != nullptr) {                                                             \
             writes(end, sizeof *end, PILFER_SITE);                                                           \
             *end = last;                                                                                     \
         }                                                                                                    \

@@ -59,7 +59,8 @@ void add_note(notes& to, did what, std::uintptr_t at, std::size_t size, std::uin
         return;
     }
     to.all[to.count++] = {at, site, size, what};
-    if (to.count == most_notes) {
+    to.kept += what == did::gives ? size : 0;
+    if (to.count == most_notes || to.kept > most_kept) {
         const in_turn now;
     }
 }
@@ -82,6 +83,8 @@ void in_turn::begin() noexcept {
         }
     }
     m_notes->count = 0;
+    m_notes->kept = 0;
+    m_notes->lost = !looks;
 }
 void in_turn::end() noexcept {
     fiber& f = *m_notes->task;
@@ -89,7 +92,7 @@ void in_turn::end() noexcept {
     f.changed();
     std::swap(f.top, m_notes->top);
     (void)rests();
-    noting = m_notes;
+    noting = m_notes->lost ? nullptr : m_notes;
 }
 
 away::away() noexcept : m_notes(nullptr) {

@@ -19,6 +19,7 @@ struct note {
 };
 
 inline constexpr unsigned most_notes = 32'768;
+inline constexpr std::size_t most_kept = std::size_t{1} << 24; // bytes
 
 /// Those of one call of `away`.
 struct notes {
@@ -28,6 +29,8 @@ struct notes {
     std::uintptr_t frames; ///< of the call begin below this address
     std::uint32_t unseen;
     unsigned count;
+    std::size_t kept; ///< bytes that are freed when the notes are entered
+    bool lost;        ///< another thread has kept the turn for too long: nothing more is noted
     note all[most_notes];
 };
 /// Null: this thread notes nothing.

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 
 #include "race/detector.hpp"
 
@@ -35,7 +36,9 @@ constinit thread_local fiber* fiber_of_thread = nullptr;
 constinit thread_local fiber* on_this_thread = nullptr;
 
 void futex(std::atomic<std::uint32_t>& word, int what, std::uint32_t value, const timespec* t) noexcept {
+    const int of_program = errno;
     syscall(SYS_futex, &word, what, value, t, nullptr, 0);
+    errno = of_program;
 }
 
 /// False: a thread that has the turn sleeps outside the library, so this one goes on unseen.

@@ -1,6 +1,7 @@
 // Races of which one access is in a function of the C library. run.py wants a report for each marked line.
 #include <fcntl.h>
 #include <strings.h>
+#include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -184,6 +185,10 @@ REPAIRED(bytes_that_go) {
     puts_bytes([](auto put) { both(put, [] { text[9] = '2'; }); });
 }
 
+namespace {
+char name_of_none[] = "none";
+} // namespace
+
 // Parts of the standard library that use these functions, and share nothing that the program can see.
 PROMISES(streams_and_strings, "no race in the order of this run") {
     pilfer::for_each(0, 40, [](int i) {
@@ -198,6 +203,11 @@ PROMISES(streams_and_strings, "no race in the order of this run") {
         std::getline(std::istringstream("a line\n") >> std::ws, line);
         keep(std::to_string(part) + line + std::locale().name());
         keep(std::stoi("12") + std::stod("1.5") + whole);
+        char* end = name_of_none;
+        keep(std::strtol("12", &end, 99)); // is no base
+        if (end != name_of_none) {
+            std::abort();
+        }
         try {
             keep(std::stoi("none"));
         } catch (const std::exception& e) {
@@ -208,4 +218,105 @@ PROMISES(streams_and_strings, "no race in the order of this run") {
         keep(line.compare(name) + int(line.find(name)));
         keep(dynamic_cast<std::ostream*>(static_cast<std::ios*>(&in)));
     });
+}
+
+// What _FORTIFY_SOURCE calls.
+extern "C" {
+char* checked_strcpy(char*, const char*, std::size_t) noexcept asm("__strcpy_chk");
+char* checked_stpcpy(char*, const char*, std::size_t) noexcept asm("__stpcpy_chk");
+char* checked_strncpy(char*, const char*, std::size_t, std::size_t) noexcept asm("__strncpy_chk");
+char* checked_stpncpy(char*, const char*, std::size_t, std::size_t) noexcept asm("__stpncpy_chk");
+char* checked_strcat(char*, const char*, std::size_t) noexcept asm("__strcat_chk");
+char* checked_strncat(char*, const char*, std::size_t, std::size_t) noexcept asm("__strncat_chk");
+void* checked_memcpy(void*, const void*, std::size_t, std::size_t) noexcept asm("__memcpy_chk");
+void* checked_memmove(void*, const void*, std::size_t, std::size_t) noexcept asm("__memmove_chk");
+void* checked_mempcpy(void*, const void*, std::size_t, std::size_t) noexcept asm("__mempcpy_chk");
+void* checked_memset(void*, int, std::size_t, std::size_t) noexcept asm("__memset_chk");
+int checked_snprintf(char*, std::size_t, int, std::size_t, const char*, ...) asm("__snprintf_chk");
+int checked_sprintf(char*, int, std::size_t, const char*, ...) asm("__sprintf_chk");
+int checked_vsnprintf(char*, std::size_t, int, std::size_t, const char*, va_list) asm("__vsnprintf_chk");
+int checked_vsprintf(char*, int, std::size_t, const char*, va_list) asm("__vsprintf_chk");
+ssize_t checked_read(int, void*, std::size_t, std::size_t) asm("__read_chk");
+ssize_t checked_pread(int, void*, std::size_t, off_t, std::size_t) asm("__pread_chk");
+ssize_t checked_recv(int, void*, std::size_t, std::size_t, int) asm("__recv_chk");
+ssize_t checked_recvfrom(int, void*, std::size_t, std::size_t, int, sockaddr*,
+                         socklen_t*) asm("__recvfrom_chk");
+std::size_t checked_fread(void*, std::size_t, std::size_t, std::size_t, std::FILE*) asm("__fread_chk");
+char* checked_fgets(char*, std::size_t, int, std::FILE*) asm("__fgets_chk");
+}
+
+namespace {
+
+void print_checked(int n, ...) {
+    va_list arguments;
+    va_start(arguments, n);
+    if (n == 0) {
+        keep(checked_vsnprintf(text, 8, 1, 32, "%d %s", arguments)); // races
+    } else {
+        keep(checked_vsprintf(text, 1, 32, "%d %s", arguments)); // races
+    }
+    va_end(arguments);
+}
+
+/// Two sockets, and bytes on the way to the first one.
+class socket_with_bytes {
+public:
+    socket_with_bytes() {
+        (void)!socketpair(AF_UNIX, SOCK_STREAM, 0, m_of);
+        (void)!send(m_of[1], "12345678123456781234567812345678", 32, 0);
+    }
+    socket_with_bytes(const socket_with_bytes&) = delete;
+    socket_with_bytes& operator=(const socket_with_bytes&) = delete;
+    ~socket_with_bytes() {
+        close(m_of[0]);
+        close(m_of[1]);
+    }
+    [[nodiscard]] int number() const { return m_of[0]; }
+
+private:
+    int m_of[2] = {-1, -1};
+};
+
+template <class F>
+void checked_writes(F beside) {
+    const device zero("/dev/zero", O_RDONLY);
+    const stream ones("/proc/self/comm", "r");
+    const socket_with_bytes at;
+    iovec parts[] = {{other, 2}, {text, 4}};
+    msghdr message{};
+    message.msg_iov = parts;
+    message.msg_iovlen = 2;
+    beside([] { checked_strcpy(text, "abc", 32); });                      // races
+    beside([] { checked_stpcpy(text, "abc", 32); });                      // races
+    beside([] { checked_strncpy(text, "a", 4, 32); });                    // races
+    beside([] { checked_stpncpy(text, "a", 4, 32); });                    // races
+    beside([] { checked_strcat(text, "abc", 32); });                      // races
+    beside([] { checked_strncat(text, "abcdef", 2, 32); });               // races
+    beside([] { checked_memcpy(text, other, 4, 32); });                   // races
+    beside([] { checked_memmove(text, other, 4, 32); });                  // races
+    beside([] { checked_mempcpy(text, other, 4, 32); });                  // races
+    beside([] { checked_memset(text, 1, 4, 32); });                       // races
+    beside([] { keep(checked_snprintf(text, 8, 1, 32, "%d", 12)); });     // races
+    beside([] { keep(checked_sprintf(text, 1, 32, "%d %s", 12, "x")); }); // races
+    beside([] { print_checked(0, 12, "x"); });
+    beside([] { print_checked(1, 12, "x"); });
+    beside([&] { keep(checked_read(zero.number(), text, 4, 32)); });                        // races
+    beside([&] { keep(checked_pread(zero.number(), text, 4, 0, 32)); });                    // races
+    beside([&] { keep(recv(at.number(), text, 4, 0)); });                                   // races
+    beside([&] { keep(recvmsg(at.number(), &message, 0)); });                               // races
+    beside([&] { keep(checked_recv(at.number(), text, 4, 32, 0)); });                       // races
+    beside([&] { keep(checked_recvfrom(at.number(), text, 4, 32, 0, nullptr, nullptr)); }); // races
+    beside([&] { keep(checked_fread(text, 32, 1, 2, ones.file())); });                      // races
+    beside([&] { keep(checked_fgets(text, 32, 3, ones.file())); });                         // races
+}
+
+} // namespace
+
+PLANTED(strings_that_are_checked, "functions of _FORTIFY_SOURCE that write beside a read") {
+    checked_writes([](auto write) {
+        both(write, [] { keep(std::memcmp(text, other, 12)); }); // races
+    });
+}
+REPAIRED(strings_that_are_checked) {
+    checked_writes([](auto write) { both(write, [] { keep(std::memcmp(text + 24, other + 24, 4)); }); });
 }

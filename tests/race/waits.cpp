@@ -1,6 +1,13 @@
 // Races beside futures, locks, channels and the like.
+#include <malloc.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -588,4 +595,107 @@ REPAIRED(set_elsewhere_before_write) {
     item.reset();
     both.sync();
     keep(seen);
+}
+
+namespace {
+
+void must(bool holds) {
+    if (!holds) {
+        std::abort();
+    }
+}
+
+/// A task writes a word, sends, and ends; another one receives, and reads the word.
+template <class Send, class Receive>
+void hand_over(Send send, Receive receive) {
+    int word = 0;
+    pilfer::join(
+        [&] {
+            word = 1;
+            send();
+        },
+        [&] {
+            receive();
+            keep(word);
+        });
+}
+
+} // namespace
+
+PROMISES(messages, "no race in the order of this run") {
+    const int event = eventfd(0, 0);
+    eventfd_t value = 1;
+    hand_over([&] { (void)!write(event, &value, sizeof value); },
+              [&] { (void)!read(event, &value, sizeof value); });
+    hand_over([&] { must(eventfd_write(event, 2) == 0); },
+              [&] {
+                  eventfd_t got = 0;
+                  must(eventfd_read(event, &got) == 0 && got == 2);
+              });
+    close(event);
+    int sockets[2];
+    must(socketpair(AF_UNIX, SOCK_STREAM, 0, sockets) == 0);
+    char byte = 'x';
+    iovec part{&byte, 1};
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    hand_over([&] { must(sendmsg(sockets[0], &message, 0) == 1); },
+              [&] { must(recvmsg(sockets[1], &message, 0) == 1); });
+    close(sockets[0]);
+    close(sockets[1]);
+    pipe_ends ends;
+    hand_over(
+        [&] {
+            close(ends.of[1]);
+            ends.of[1] = -1;
+        },
+        [&] { must(readv(ends.of[0], &part, 1) == 0); });
+}
+
+PROMISES(ends_that_nobody_reads, "no race of this input in any schedule") {
+    pilfer::for_each(0, 4, [](int) { const pipe_ends ends; });
+}
+
+// The reader has the turn, and the writer needs it.
+PROMISES(read_until_written, "(futures, waits or atomic operations order tasks)") {
+    pipe_ends ends;
+    int word = 0;
+    pilfer::join(
+        [&] {
+            pilfer::blocking([&] {
+                word = 1;
+                (void)!write(ends.of[1], "x", 1);
+            });
+        },
+        [&] {
+            char message = 0;
+            must(read(ends.of[0], &message, 1) == 1);
+            keep(word);
+        });
+}
+
+// What a function of blocking() frees is kept for a while, but not all of it.
+PROMISES(frees_elsewhere, "no race of this input in any schedule") {
+    pilfer::blocking([] {
+        for (int i = 0; i < 1000; ++i) {
+            void* const p = std::malloc(std::size_t{1} << 20);
+            keep(p);
+            std::free(p);
+        }
+        const struct mallinfo2 now = mallinfo2();
+        must(now.uordblks + now.hblkhd < std::size_t{200} << 20);
+    });
+}
+
+// A task that spins lets the other thread run.
+PROMISES(errno_of_a_wait, "no race in the order of this run") {
+    std::atomic<bool> set{false};
+    pilfer::join([&] { pilfer::blocking([&] { set.store(true); }); },
+                 [&] {
+                     errno = 0;
+                     while (!set.load()) {
+                     }
+                     must(errno == 0);
+                 });
 }
