@@ -207,7 +207,7 @@ private:
 /// A thread that is woken for a task may leave it to another slot, and then its wait ends. So it wakes
 /// others.
 TEST(tbb_affinity, a_thread_that_has_left_a_task_wakes_another_one) {
-    constexpr int rounds = 20;
+    constexpr int rounds = 8;
     const tbb::global_control workers(tbb::global_control::max_allowed_parallelism, 4);
     tbb::task_arena arena(4);
     const gate held(arena, 3);
@@ -243,7 +243,7 @@ TEST(tbb_affinity, a_thread_that_has_left_a_task_wakes_another_one) {
                 },
                 all);
             tbb::detail::d1::spawn(tasks.back(), context, 3);
-            const auto until = std::chrono::steady_clock::now() + std::chrono::microseconds(5 * i);
+            const auto until = std::chrono::steady_clock::now() + std::chrono::microseconds(10 * i);
             while (std::chrono::steady_clock::now() < until) {
             }
             ends[static_cast<std::size_t>(i)].end.release();
