@@ -212,7 +212,8 @@ def main():
             note("a theft at the start of a run, median us", run(program, 2, "theft")["median_us"])
             for ms in (1, 3, 10):
                 note(f"a theft by a rank idle for {ms} ms, median us", run(program, 2, "pushes", str(ms))["median_us"])
-            note("a rank without work, % of a core", run(program, 2, "idle", "2")["percent"])
+            for n in (2, 4):
+                note(f"one of {n} ranks, all without work, % of a core", run(program, n, "idle", "2")["percent"])
         if options.elastic:
             with job_queue() as url:
                 for n in ranks:

@@ -76,7 +76,7 @@ def main():
     options.add_argument("--compiler", default="g++")
     o = options.parse_args()
     kernels = ROOT / "bench" / "race_programs.cpp"
-    cases = [str(ROOT / "tests" / "race" / f"{n}.cpp") for n in ("main", "join", "scope", "loops", "graphs", "promises", "waits", "c_library")]
+    cases = [str(ROOT / "tests" / "race" / f"{n}.cpp") for n in ("main", "join", "scope", "loops", "graphs", "promises", "waits", "elsewhere", "c_library")]
     with tempfile.TemporaryDirectory() as folder:
         programs = {"serial": build(o.compiler, folder, "plain", [kernels], ["-O2"], f"{o.build}/libpilfer.a")}
         if o.before:

@@ -86,7 +86,7 @@ public:
         return m_tail.load(std::memory_order_relaxed) > m_first_own;
     }
 
-    /// What a thief says of a task.
+    /// The answer of a thief about a task.
     enum class choice { leave, take_if_no_other, take };
 
     /// By any thread: the oldest task that `choose` takes, else the oldest one that it takes for lack of

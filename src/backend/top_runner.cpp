@@ -1,6 +1,6 @@
-#include <pilfer/detail/task/nested.hpp>
-
 #include "backend/top_runner.hpp"
+
+#include <pilfer/detail/task/nested.hpp>
 
 #include "worker/team.hpp"
 

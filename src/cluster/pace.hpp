@@ -8,7 +8,7 @@ namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
-/// What a look of the communicating thread may find.
+/// The aim of a look of the communicating thread.
 enum class looks_for : unsigned char {
     asks,    ///< this rank has work: other ranks ring if they want some
     work,    ///< this rank has none

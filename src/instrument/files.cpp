@@ -70,8 +70,7 @@ PILFER_PRINTS(__sprintf_chk, __vsprintf_chk, SIZE_MAX,
 
 namespace {
 
-/// What orders the tasks at both ends: a pipe, or one object for all sockets and eventfds. Null: nothing
-/// does.
+/// The object that orders the tasks at both ends: a pipe, or one for all sockets and eventfds. Null: none.
 [[nodiscard]] const void* order_of(int fd) noexcept {
     static const char others = 0;
     struct stat what {};

@@ -1,4 +1,4 @@
-// What a thread does on behalf of a task that waits, noted until the thread has the turn.
+// Notes of a thread about what it does for a task that waits, until the thread has the turn.
 #pragma once
 
 #include <utility>

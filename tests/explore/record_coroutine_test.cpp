@@ -3,13 +3,17 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
+#include <pilfer/co_await.hpp>
 #include <pilfer/co_barrier.hpp>
 #include <pilfer/co_lock.hpp>
 #include <pilfer/task.hpp>
@@ -262,11 +266,43 @@ TEST(coroutine, has_the_order_of_those_that_are_scheduled_again) {
         pilfer::latch done(4);
         const pilfer::pool_scheduler here(*pilfer::detail::this_worker()->pool);
         for (std::uint64_t i = 0; i < 4; ++i) {
-            (void)pilfer::async(come_and_go(s, here, done, i)); // nobody waits for its future
+            (void)pilfer::async(come_and_go(s, here, done, i)); // the latch tells their ends
         }
         done.wait();
         return s.sum;
     });
+}
+
+/// Begins before the result of `f` is there, and looks at `f` afterwards.
+task<bool> look_late(const pilfer::future<int>& f, pilfer::event& has_begun,
+                     const std::atomic<bool>& may_look) {
+    has_begun.set();
+    while (!may_look) {
+        std::this_thread::yield();
+    }
+    co_return co_await pilfer::wait_for(f, std::chrono::hours(1)) == pilfer::future_status::ready;
+}
+
+TEST(coroutine, has_its_look_at_a_future_with_a_limit) {
+    const auto run = [](bool is_recorded) {
+        pilfer::event has_begun;
+        std::atomic<bool> may_look{!is_recorded}; // the recording does not know it
+        auto value = pilfer::async([&] {
+            has_begun.wait();
+            return 1;
+        });
+        auto has_seen = pilfer::async(look_late(value, has_begun, may_look));
+        (void)value.get();
+        may_look = true;
+        require(has_seen.get(), "the result was there");
+    };
+    const recording r = record({.workers = 3}, [&] { run(true); });
+    ASSERT_TRUE(r) << r.message;
+    ASSERT_EQ(r.schedule.find("\nn "), std::string::npos) << r.schedule;
+    for (int i = 0; i < 20; ++i) {
+        const result again = repeat(r.schedule, [&] { run(false); });
+        ASSERT_TRUE(again) << again.message << '\n' << r.schedule;
+    }
 }
 
 } // namespace

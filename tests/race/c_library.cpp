@@ -1,4 +1,4 @@
-// Races of which one access is in a function of the C library. run.py wants a report for each marked line.
+// Races with an access in a function of the C library. run.py wants a report for each marked line.
 #include <fcntl.h>
 #include <strings.h>
 #include <sys/socket.h>
@@ -220,7 +220,7 @@ PROMISES(streams_and_strings, "no race in the order of this run") {
     });
 }
 
-// What _FORTIFY_SOURCE calls.
+// The functions that _FORTIFY_SOURCE calls.
 extern "C" {
 char* checked_strcpy(char*, const char*, std::size_t) noexcept asm("__strcpy_chk");
 char* checked_stpcpy(char*, const char*, std::size_t) noexcept asm("__stpcpy_chk");
